@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
+from heedful.runs import memory
 from heedful.training import batch_size
 from heedful.training.batch_size import (
     BatchSizeSearch,
@@ -213,8 +214,8 @@ def test_free_memory_is_that_of_the_jobs_share(
     (tmp_path / place / most).write_text("500000000\n")
     (tmp_path / place / used).write_text("300000000\n")
     (tmp_path / place / "memory.stat").write_text(f"anon 5\n{unused} 200000000\n")
-    monkeypatch.setattr(batch_size, "CGROUPS", tmp_path)
-    monkeypatch.setattr(batch_size, "OWN_CGROUP", tmp_path / "proc/cgroup")
+    monkeypatch.setattr(memory, "CGROUPS", tmp_path)
+    monkeypatch.setattr(memory, "OWN_CGROUP", tmp_path / "proc/cgroup")
     assert batch_size.free_gb() == pytest.approx(0.36)
 
 

@@ -120,7 +120,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "device").symlink_to("/dev/zero")
     for name, message in (
         ("pipe", "is not a regular file"),
-        ("folder", "is not a regular file|cannot be read"),
+        ("folder", "is a folder|cannot be read"),
         ("loop", "cannot be read"),
         ("device", "is not a regular file"),
     ):

@@ -23,7 +23,11 @@ from heedful.checkpoints.tables import ACTIVATIONS, SAME_ACTIVATION, Family, Row
 from heedful.errors import UserError, shorten, unknown
 from heedful.models import TransformerConfig
 from heedful.models.heads import HeadForm
+from heedful.runs.memory import require_memory
 
+LARGEST_SIZE, MOST_LAYERS = 2**31, 10_000
+LAYERS = re.compile(r"layers$|^n_layer$|^num_(hidden_)?(groups|blocks)$")
+WIDTH = re.compile(r"^(hidden_size|d_model|n_embd|intermediate_size|d_ff|dim|hidden_dim)$")
 TABLE_OF_POSITIONS = re.compile(r"(^|\.)(position_embeddings|embed_positions|wpe)$")
 DROPOUTS = {
     "attention_dropout": re.compile(r"att"),
@@ -92,6 +96,27 @@ def read(
     if form == "linear" and head is not None:
         new = [n for n in new if not n.startswith("head.")] + [n for n in parameters if n.startswith("head.")]
     return model, sorted(set(tensors) - unexpected), [n for n in new if n in parameters], sorted(unexpected)
+
+
+def refuse_sizes(raw: Mapping[str, Any], where: str) -> None:
+    """Refuse sizes that no model has, before transformers allocates what they ask for."""
+    products = 1.0
+    for name, value in raw.items():
+        if not isinstance(value, int) or isinstance(value, bool) or name.endswith("_id"):
+            continue
+        limit = MOST_LAYERS if LAYERS.search(name) else LARGEST_SIZE
+        if abs(value) > limit:
+            raise UserError(f"{where}: {name} {value}: must be at most {limit:,}")
+        if LAYERS.search(name) or WIDTH.search(name):
+            products *= max(1, value)
+    width = raw.get("hidden_size")
+    vocabulary = raw.get("vocab_size")
+    if isinstance(width, int) and isinstance(vocabulary, int):
+        require_memory(
+            4.0 * width * vocabulary, f"{where}: a vocabulary of {vocabulary:,} of width {width:,}"
+        )
+    if products:
+        require_memory(4.0 * products, f"{where}: a model of these sizes")
 
 
 def build(

@@ -81,6 +81,7 @@ def load(
     if theirs.get("model_type") == OWN:
         model = load_own(name, folder, theirs, tensors, head, n_classes, head_form, changes)
     elif theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
+        hub.refuse_sizes(theirs, str(folder / "config.json"))
         model, *names = hub.read(folder, theirs, tensors, head, n_classes, head_form, spread_dropout(changes))
         attach_report(model, LoadReport(name, folder, *names))
     else:
@@ -149,7 +150,7 @@ def read_model_config(name: str | Path) -> TransformerConfig:
     folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
     theirs = read_model_json(folder / "config.json")
     if theirs.get("model_type") == OWN and isinstance(theirs.get("heedful"), dict):
-        return read_own_config(theirs["heedful"])
+        return read_own_config(theirs["heedful"], folder)
     if theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
         return load(name).config
     return read_family_config(find_family(theirs, folder), theirs, folder)
@@ -330,6 +331,12 @@ def convert_tensor(
         wanted.reverse()
     if list(tensor.shape) != wanted:
         raise shape_error(row, tensor, tuple(wanted), where)
+    if parameters[row.ours[0]].is_floating_point() and not tensor.is_floating_point():
+        raise UserError(
+            f'{where}: "{row.theirs}" holds {tensor.dtype}; weights are floating-point numbers'.replace(
+                "torch.", ""
+            )
+        )
     return row.read(tensor)
 
 
@@ -359,9 +366,10 @@ def load_own(
     if isinstance(theirs.get("hub"), dict):
         if not hub.has_classifier(theirs["hub"].get("model_type")):
             raise unknown_family(theirs["hub"].get("model_type"), folder)
+        hub.refuse_sizes(theirs["hub"], str(folder / "config.json"))
         model, *_ = hub.build(theirs["hub"], head, n, form, spread_dropout(changes))
     else:
-        config = apply_changes(read_own_config(theirs["heedful"]), changes, name)
+        config = apply_changes(read_own_config(theirs["heedful"], folder), changes, name)
         model = build(config, head, n, form)
     parameters = own_tensors(model)
     body_prefix = "" if theirs.get("head") is None else "body."
@@ -383,11 +391,14 @@ def load_own(
     return attach_report(model, LoadReport(name, folder, sorted(used), new, sorted(set(tensors) - used)))
 
 
-def read_own_config(values: Mapping[str, Any]) -> TransformerConfig:
+def read_own_config(values: Mapping[str, Any], folder: Path) -> TransformerConfig:
     """Return the configuration that heedful wrote. Older versions left the head's form to the family."""
     family = FAMILIES.get(str(values.get("family")))
     older = {"classifier": family.fixed["classifier"]} if family and "classifier" in family.fixed else {}
-    return TransformerConfig.from_dict({**older, **update_names(values)})
+    try:
+        return TransformerConfig.from_dict({**older, **update_names(values)})
+    except UserError as error:
+        raise UserError(f"{folder / 'config.json'}: {error}") from None
 
 
 def attach_report(model: Model, report: LoadReport) -> Model:

@@ -19,11 +19,12 @@ from torch import Tensor
 
 from heedful import __version__
 from heedful.checkpoints.files import HEAD_LABELS, MODULES, POOLING, read_file
+from heedful.checkpoints.schemas import SentenceSection
 from heedful.checkpoints.tables import Family
 from heedful.errors import UserError
 from heedful.models import Classifier, Encoder, Model, TransformerConfig
 from heedful.models.heads import DenseHead
-from heedful.runs.json_files import read_json
+from heedful.runs.json_files import check_facts, read_json
 
 SECTION = "heedful"
 """The key of config.json for what transformers' configuration has no words for."""
@@ -104,7 +105,7 @@ def describe_section(model: Model) -> dict[str, Any]:
 
 def read_section(theirs: Mapping[str, Any]) -> dict[str, Any]:
     section = theirs.get(SECTION)
-    return section if isinstance(section, dict) else {}
+    return check_facts(SentenceSection, section, "config.json: heedful") if isinstance(section, dict) else {}
 
 
 def restore_pool(config: TransformerConfig, theirs: Mapping[str, Any]) -> TransformerConfig:

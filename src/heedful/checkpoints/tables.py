@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from heedful.errors import UserError
+from heedful.errors import UserError, shorten
 from heedful.models.config import TransformerConfig
 from heedful.text.tokenizer_forms import TokenizerForm
 
@@ -141,9 +141,13 @@ class Family:
             value = theirs.get(f.theirs, f.default)
             if value is REQUIRED:
                 raise UserError(f'{where}: has no "{f.theirs}", which {self.name} needs')
+            if f.ours.endswith("_id") and isinstance(
+                value, list
+            ):  # several ends of a text, the first of which
+                value = value[0] if value else None
             if f.values:
-                value = SAME_ACTIVATION.get(value, value)
-                if value not in f.values:
+                value = SAME_ACTIVATION.get(value, value) if isinstance(value, str) else value
+                if not isinstance(value, str) or value not in f.values:
                     supported = ", ".join(map(str, f.values))
                     raise UserError(
                         f"{where}: {f.theirs} = {value!r} is not supported for {self.name}; only {supported}"
@@ -154,12 +158,18 @@ class Family:
             ):
                 raise UserError(f"{where}: {f.theirs} = {value!r} is not a positive whole number")
             ours[f.ours] = value
-        if self.finish_read is not None:
-            self.finish_read(ours, theirs)
         try:
+            if self.finish_read is not None:
+                self.finish_read(ours, theirs)
             return TransformerConfig(family=self.name, **ours)
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
+        except (
+            TypeError,
+            OverflowError,
+            ZeroDivisionError,
+        ) as error:  # arithmetic with a value of another type
+            raise UserError(f"{where}: is no configuration of {self.name} ({shorten(str(error))})") from None
 
     def write_config(self, config: TransformerConfig) -> dict[str, Any]:
         """Return our configuration as their config.json; raises an error where they have no word for it."""

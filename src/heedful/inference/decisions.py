@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from heedful.runs.files import write_json
 from heedful.runs.json_files import decode_record, read_json
@@ -22,7 +23,7 @@ class Decision:
 
     label: str
     """The second of the two labels, which is predicted from the threshold on."""
-    threshold: float
+    threshold: Annotated[float, Meta(ge=0, le=1)]
     tuned_for: str | None = None
     """The metric that it was tuned for on dev; None if it was given."""
 

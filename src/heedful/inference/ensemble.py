@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from heedful.errors import UserError
+from msgspec import Meta
+
+from heedful.errors import UserError, shorten
 from heedful.runs.directory import BEST, CONFIG, RESULTS
 from heedful.runs.files import new_folder, write_json
-from heedful.runs.json_files import read_json
+from heedful.runs.json_files import decode_record, read_json_object
 
 ENSEMBLE_FACTS, MEMBERS = "ensemble.json", "members"
 FORMAT = 1
@@ -47,8 +50,8 @@ def write_ensemble(
 
 def read_thresholds(folder: Path) -> list[float] | None:
     """Return the threshold of each of several labels per text; None for other kinds of answers."""
-    found = read_json(folder / ENSEMBLE_FACTS).get("thresholds")
-    return None if found is None else [float(value) for value in found]
+    thresholds = read_facts(folder).thresholds
+    return None if thresholds is None else list(thresholds)
 
 
 def link_file(source: str, target: str) -> None:
@@ -60,9 +63,24 @@ def link_file(source: str, target: str) -> None:
 
 def read_weights(folder: Path) -> dict[Path, float]:
     """Return the folder of each member, and its weight."""
-    facts = read_json(folder / ENSEMBLE_FACTS)
-    if facts.get("format") != FORMAT:
-        raise UserError(
-            f"{folder / ENSEMBLE_FACTS}: was written by another version of heedful; make it again"
-        )
-    return {folder / MEMBERS / name: float(weight) for name, weight in facts["weights"].items()}
+    return {folder / MEMBERS / name: weight for name, weight in read_facts(folder).weights.items()}
+
+
+@dataclass(frozen=True)
+class EnsembleFacts:
+    """ensemble.json, as far as predicting needs it."""
+
+    weights: Annotated[Mapping[str, Annotated[float, Meta(gt=0, le=1e9)]], Meta(min_length=1)]
+    thresholds: tuple[Annotated[float, Meta(ge=0, le=1)], ...] | None = None
+
+
+def read_facts(folder: Path) -> EnsembleFacts:
+    path = folder / ENSEMBLE_FACTS
+    stored = read_json_object(path)
+    if stored.get("format") != FORMAT:
+        raise UserError(f"{path}: was written by another version of heedful; make it again")
+    facts = decode_record(EnsembleFacts, stored, str(path))
+    for name in facts.weights:
+        if Path(name).name != name or name.startswith("."):
+            raise UserError(f'{path}: "{shorten(name)}" is not the name of a member')
+    return facts

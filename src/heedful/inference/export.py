@@ -8,6 +8,7 @@ from pathlib import Path
 from heedful import checkpoints
 from heedful.checkpoints import Form
 from heedful.checkpoints.files import LEGACY_PATTERNS, MODULES, read_model_json
+from heedful.checkpoints.schemas import AdapterFacts, PeftFacts
 from heedful.errors import UserError
 from heedful.inference.decisions import read_decision
 from heedful.inference.ensemble import holds_ensemble
@@ -24,6 +25,7 @@ from heedful.linear.model import holds_linear
 from heedful.methods.adapters import PEFT_FACTS
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, write_json
+from heedful.runs.json_files import read_json_object
 from heedful.text.model_folders import find_folder
 
 EXPORTED_OPTIONS = (
@@ -62,14 +64,14 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Form:
     with new_folder(folder) as new:
         shutil.copytree(run.best, new, dirs_exist_ok=True)
         if (new / PEFT_FACTS).is_file():
-            facts = read_model_json(new / PEFT_FACTS)
-            facts["base_model_name_or_path"] = base_for_peft(str(facts["base_model_name_or_path"]))
+            facts = read_model_json(new / PEFT_FACTS, PeftFacts)
+            facts["base_model_name_or_path"] = base_for_peft(str(facts.get("base_model_name_or_path")))
             write_json(new / PEFT_FACTS, facts)
         if adapter:
             describe_run(run, new / ADAPTER)
     if not adapter:
         return form
-    reason = read_model_json(run.best / ADAPTER).get("why_not_peft")
+    reason = read_model_json(run.best / ADAPTER, AdapterFacts).get("why_not_peft")
     return Form("peft" if reason is None else "heedful", reason)
 
 
@@ -92,7 +94,7 @@ def describe_run(run: Run, file: Path) -> None:
     options = {name: config[name] for name in EXPORTED_OPTIONS if config.get(name) is not None}
     base = base_for_peft(str(config["model"])) if file.name == ADAPTER else str(config["model"])
     about = {**options, "model": base, "pairs": reads_pairs(run.path)}
-    write_json(file, {**read_model_json(file), "base": base, EXPORTED: about})
+    write_json(file, {**read_json_object(file), "base": base, EXPORTED: about})
 
 
 def base_for_peft(name: str) -> str:

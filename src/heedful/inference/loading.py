@@ -6,6 +6,7 @@ A linear model is loaded without importing torch, and so are an ONNX model and a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,23 @@ from heedful.inference.onnx.predictor import ONNX_FACTS, OnnxPredictor, holds_on
 from heedful.inference.predictor import EnsemblePredictor, LinearPredictor, Predictor
 from heedful.linear.model import FACTS, TfidfModel, holds_linear
 from heedful.logs import notice
+from heedful.options.configuration import check_stored_options
+from heedful.options.training import AdaptOptions
 from heedful.runs.directory import BEST, CONFIG, Run, follow_choice, name_before_refit
-from heedful.runs.json_files import decode_record, parse_row, read_json
+from heedful.runs.json_files import check_facts, iterate_rows, read_json_object
 from heedful.runs.old_names import update_names
 from heedful.runs.schemas import Prediction
 from heedful.text.model_folders import best_of_run
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What a model is loaded with, beside the options of its run."""
+
+    task: str
+    labels: list[str] = field(default_factory=list)
+    pairs: bool | None = None
+
 
 ADAPTER = "heedful.json"
 EXPORTED = "run"
@@ -95,17 +108,25 @@ def read_run_facts(path: str | Path) -> tuple[Path, dict[str, Any]]:
         return folder, {"task": ""}
     file = find_facts(folder)
     if file.is_file() and not (folder / CONFIG).is_file():
-        facts = update_names(read_json(file))
+        facts = update_names(read_json_object(file))
         if not isinstance(facts.get(EXPORTED), dict):
             raise UserError(f"{folder}: does not say what it was trained for; heedful export writes that")
-        return folder, facts[EXPORTED]
+        return folder, check_run_facts(facts[EXPORTED], f"{file}: {EXPORTED}")
     run = Run.open(path)
     best_of_run(run.path)  # raises where there is no best model, and says why
     config = run.read_config().get("adapt")
     if not isinstance(config, dict):
         raise UserError(f"{run.path}: is not a run of adapt")
     labels = run.read_results().labels if run.has_results else None
-    return run.best, {**config, "labels": list(labels or ())}
+    facts = {**config, "labels": list(labels or ())}
+    return run.best, check_run_facts(facts, f"{run.path / CONFIG} [adapt]")
+
+
+def check_run_facts(facts: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return what is known of a run, if it has what a model is loaded with, each of its type."""
+    check_stored_options(AdaptOptions, facts, where)
+    check_facts(RunFacts, facts, where)
+    return facts
 
 
 def find_facts(folder: Path) -> Path:
@@ -122,10 +143,7 @@ def iterate_predictions(run: Run, splits: Sequence[str] = ("dev", "test")) -> It
     for split in splits:
         path = run.path / f"predictions_{split}.jsonl"
         if path.is_file():
-            with path.open(encoding="utf-8") as lines:
-                for number, line in enumerate(lines, 1):
-                    where = f"{path} line {number}"
-                    yield decode_record(Prediction, parse_row(line, where), where)
+            yield from iterate_rows(Prediction, path)
             return
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful import checkpoints, methods
+from heedful.checkpoints.files import read_model_json
+from heedful.checkpoints.schemas import LoadableAdapter
 from heedful.errors import UserError
 from heedful.inference.devices import find_device
 from heedful.inference.loading import ADAPTER, load_run
@@ -23,7 +25,6 @@ from heedful.objectives import parse_words
 from heedful.objectives.registry import OBJECTIVES
 from heedful.problems import find_problem
 from heedful.runs.directory import CONFIG, Run
-from heedful.runs.json_files import read_json
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
 
@@ -33,6 +34,8 @@ LANGUAGE_HEADS = {"decoder": "causal", "encoder": "masked", "encoder_decoder": "
 
 def make_predictor(folder: Path, config: Mapping[str, Any], device: str) -> NetworkPredictor:
     model = load_best_model(folder, config).to(find_device(device))
+    if not isinstance(config.get("max_len"), int):
+        raise UserError(f"{folder.parent}: its configuration has no max_len, which a network needs")
     tokenizer, max_len = load_tokenizer(folder), int(config["max_len"])
     if isinstance(model, Classifier):
         return ClassifierPredictor(model, tokenizer, max_len, model.labels)
@@ -46,22 +49,22 @@ def make_predictor(folder: Path, config: Mapping[str, Any], device: str) -> Netw
 def load_best_model(folder: Path, config: Mapping[str, Any]) -> Classifier | LanguageModel:
     """Load the model in best/: a whole model, or a base model with its adapter."""
     if (folder / ADAPTER).is_file():
-        facts = read_json(folder / ADAPTER)
+        facts = read_model_json(folder / ADAPTER, LoadableAdapter)
         model = checkpoints.load(
             str(config["model"]),
-            head=str(facts["head"]),
+            head=facts["head"],
             n_classes=len(facts["labels"] or ()) or None,
             attention=config.get("attention"),
             head_form=facts["head_form"] or "family",
-            **({"pool": facts["pool"]} if facts.get("pool", "first") != "first" else {}),
+            **({"pool": facts["pool"]} if (facts.get("pool") or "first") != "first" else {}),
         )
         methods.read_adapter(folder, model)
     else:
-        objective = OBJECTIVES.find(config["objective"])
+        objective = OBJECTIVES.find(str(config.get("objective")))
         model = checkpoints.load(folder, head=objective.find_head(folder))
-    assert isinstance(model, Classifier | LanguageModel)
-    if holds_linear(folder / WORDS):
-        assert isinstance(model, Classifier)
+    if not isinstance(model, Classifier | LanguageModel):
+        raise UserError(f"{folder}: holds a model without a head, which gives no answers")
+    if holds_linear(folder / WORDS) and isinstance(model, Classifier):
         model.words = TfidfModel.load(folder / WORDS)
     return model.eval()
 
@@ -74,8 +77,10 @@ def load_language_model(run: Run) -> LanguageModel:
 
 def load_best_of(run: Run) -> Classifier | LanguageModel:
     config = run.read_config()
-    if config["command"] == "pretrain":
+    if config.get("command") == "pretrain":
         return load_language_model(run)
+    if "adapt" not in config:
+        raise UserError(f"{run.path / CONFIG}: is of no run of adapt or pretrain")
     return load_best_model(run.best, config["adapt"])
 
 
@@ -113,7 +118,7 @@ def trained_length(folder: Path) -> int | None:
 
 def generates_text(config: Mapping[str, Any]) -> bool:
     """Whether the model of a run of `adapt` writes free text, from the run's options."""
-    return find_problem(OBJECTIVES.find(config["objective"]).problem).generates_text
+    return find_problem(OBJECTIVES.find(str(config.get("objective"))).problem).generates_text
 
 
 def generating_head(model: str | Path) -> str:

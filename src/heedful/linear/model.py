@@ -10,10 +10,10 @@ and scipy alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +21,16 @@ from safetensors.numpy import load_file
 from safetensors.numpy import save as to_bytes
 from scipy.special import expit, softmax
 
-from heedful.errors import UserError
+from heedful.errors import UserError, shorten
 from heedful.linear.label_sets import NO_ROWS, fit_label_sets
 from heedful.linear.logistic import LinearFit, fit_logistic
 from heedful.linear.ridge import fit_ridge
 from heedful.linear.solver import Floats
-from heedful.linear.tfidf import CHUNK, Block, TfidfFeatures, fit_tfidf
+from heedful.linear.tfidf import CHUNK, Analyzer, Block, TfidfFeatures, fit_tfidf
 from heedful.options.model_names import LINEAR_MODELS
 from heedful.runs.files import write_bytes, write_json
-from heedful.runs.json_files import read_json
+from heedful.runs.json_files import check_regular, decode_record, read_json_object
+from heedful.runs.memory import require_memory
 
 if TYPE_CHECKING:
     from heedful.data.named_tasks import Kind
@@ -47,6 +48,54 @@ def is_linear(model: str) -> bool:
 
 def holds_linear(folder: Path) -> bool:
     return (folder / FACTS).is_file()
+
+
+@dataclass(frozen=True)
+class StoredBlock:
+    analyzer: Analyzer
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LinearFacts:
+    """linear.json, as far as the model needs it."""
+
+    labels: tuple[str, ...]
+    strength: float
+    blocks: tuple[StoredBlock, ...]
+    pair_blocks: tuple[StoredBlock, ...]
+    kind: Literal["classify", "ordered", "labels", "number"] = "classify"
+    thresholds: tuple[float, ...] | None = None
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each array of the weights."""
+        sides = (("blocks", self.blocks), ("pair_blocks", self.pair_blocks))
+        widths = {f"{name}.{i}.idf": len(block.terms) for name, side in sides for i, block in enumerate(side)}
+        outputs = max(1, len(self.labels))
+        return {
+            **{name: (width,) for name, width in widths.items()},
+            "weight": (outputs, sum(widths.values())),
+            "bias": (outputs,),
+        }
+
+
+def read_arrays(
+    path: Path, shapes: Mapping[str, tuple[int, ...]], where: str
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the arrays of a safetensors file, which have these shapes and are finite numbers."""
+    check_regular(path)
+    require_memory(path.stat().st_size, f"{path}: reading it")
+    try:
+        tensors = load_file(path)
+    except Exception as error:  # the library has a class of its own, and numpy raises others
+        raise UserError(f"{path}: is damaged or not safetensors ({shorten(str(error))})") from None
+    for name, shape in shapes.items():
+        if name not in tensors or tensors[name].shape != shape or tensors[name].dtype.kind != "f":
+            has = f"has shape {tensors[name].shape}" if name in tensors else "is missing"
+            raise UserError(f'{path}: "{shorten(name)}" {has}; {where} calls for numbers of shape {shape}')
+        if not np.isfinite(tensors[name]).all():
+            raise UserError(f'{path}: "{shorten(name)}" holds numbers that are not finite')
+    return {name: np.asarray(tensors[name], np.float64) for name in shapes}
 
 
 @dataclass(frozen=True)
@@ -163,25 +212,19 @@ class TfidfModel:
     @classmethod
     def load(cls, folder: Path | str) -> TfidfModel:
         folder = Path(folder)
-        facts, tensors = read_json(folder / FACTS), load_file(folder / WEIGHTS)
-        if facts.get("format") != FORMAT:
+        stored = read_json_object(folder / FACTS)
+        if stored.get("format") != FORMAT:
             raise UserError(f"{folder / FACTS}: was written by another version of heedful; fit it again")
+        facts = decode_record(LinearFacts, stored, str(folder / FACTS))
+        tensors = read_arrays(folder / WEIGHTS, facts.shapes(), str(folder / FACTS))
         sides = [
             tuple(
-                Block(block["analyzer"], tuple(block["terms"]), tensors[f"{name}.{i}.idf"])
-                for i, block in enumerate(facts[name])
+                Block(block.analyzer, block.terms, tensors[f"{name}.{i}.idf"]) for i, block in enumerate(side)
             )
-            for name in ("blocks", "pair_blocks")
+            for name, side in (("blocks", facts.blocks), ("pair_blocks", facts.pair_blocks))
         ]
-        linear = LinearFit(tensors["weight"], tensors["bias"], float(facts["strength"]))
-        thresholds = facts.get("thresholds")
-        return cls(
-            tuple(facts["labels"]),
-            TfidfFeatures(*sides),
-            linear,
-            facts.get("kind", "classify"),
-            None if thresholds is None else tuple(thresholds),
-        )
+        linear = LinearFit(tensors["weight"], tensors["bias"], facts.strength)
+        return cls(facts.labels, TfidfFeatures(*sides), linear, facts.kind, facts.thresholds)
 
 
 def activate(logits: Floats, kind: str) -> npt.NDArray[np.float64]:

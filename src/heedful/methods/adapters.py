@@ -14,6 +14,7 @@ from torch import Tensor
 from heedful import __version__
 from heedful.checkpoints.files import read_file, read_model_json
 from heedful.checkpoints.reader import describe_answers, read_answers
+from heedful.checkpoints.schemas import AdapterFacts, PeftFacts
 from heedful.errors import UserError
 from heedful.methods.base import Method, Trainee
 from heedful.methods.peft import from_peft, to_peft, why_not_peft
@@ -72,17 +73,19 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
     ours, peft = source / FACTS, source / PEFT_FACTS
     if not ours.is_file() and not peft.is_file():
         raise UserError(f"{source}: holds no adapter; it has neither {FACTS} nor {PEFT_FACTS}")
-    facts: dict[str, Any] = update_names(read_model_json(ours)) if ours.is_file() else {}
+    facts: dict[str, Any] = update_names(read_model_json(ours, AdapterFacts)) if ours.is_file() else {}
     if peft.is_file():
         method_of_peft, state = from_peft(
-            model, read_model_json(peft), read_file(source / PEFT_WEIGHTS), source
+            model, read_model_json(peft, PeftFacts), read_file(source / PEFT_WEIGHTS), source
         )
     else:
         state = read_file(source / OWN_WEIGHTS)
-    pool = facts.get("pool", "first")
+    pool = facts.get("pool") or "first"
     if pool != model.config.pool:
         raise UserError(f'{source}: was trained with pool "{pool}"; load its base with pool="{pool}"')
     options = facts.get("options")
+    if not isinstance(options, dict) and not peft.is_file():
+        raise UserError(f"{ours}: names no options of a method, and there is no {PEFT_FACTS}")
     method = make(str(facts.get("method")), **options) if isinstance(options, dict) else method_of_peft
     method.attach(model)
     expected = facts.get("base_fingerprint")

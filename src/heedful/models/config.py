@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from heedful.errors import UserError, unknown
-from heedful.options.types import Positive, Rate, Share
-from heedful.options.values import convert_value, describe_bounds, type_hints
+from heedful.options.types import Bounds, Rate, Share
+from heedful.options.values import convert_value, type_hints
 
 Kind = Literal["encoder", "decoder", "encoder_decoder"]
 Position = Literal["learned", "sinusoidal", "rotary", "relative"]
@@ -17,6 +17,12 @@ DROPOUTS = (
     "dropout", "attention_dropout", "embed_dropout", "ff_dropout", "final_dropout", "attention_output_dropout"
 )  # fmt: skip
 """The dropouts of the body; the classification head has its own."""
+Size = Annotated[int, Bounds(least=1, cap=2**31)]
+SizeOrNone = Annotated[int, Bounds(least=0, cap=2**31)]
+"""0 stands for no such part, or for a size that follows from the others."""
+Layers = Annotated[int, Bounds(least=1, cap=10_000)]
+TokenId = Annotated[int, Bounds(floor=-(2**31), cap=2**31)]
+Factor = Annotated[float, Bounds(floor=-1e9, cap=1e9)]
 Projections = Literal["separate", "shared_qk", "shared_qkv"]
 
 
@@ -25,24 +31,24 @@ class TransformerConfig:
     """Sizes and choices. `family` names the checkpoint table that reads and writes the model."""
 
     kind: Kind
-    vocab_size: Positive
-    d_model: Positive
-    n_layers: Positive
-    n_heads: Positive
-    d_ff: Positive
-    max_len: Positive
+    vocab_size: Size
+    d_model: Size
+    n_layers: Layers
+    n_heads: Size
+    d_ff: Size
+    max_len: Size
     family: str = "heedful"
-    d_head: int = 0
+    d_head: SizeOrNone = 0
     """Width of a head; 0 means d_model / n_heads."""
-    n_decoder_layers: int = 0
+    n_decoder_layers: Annotated[int, Bounds(least=0, cap=10_000)] = 0
     """For an encoder-decoder; 0 means n_layers."""
 
     position: Position = "learned"
-    position_offset: int = 0
+    position_offset: SizeOrNone = 0
     """Rows of the position table before the first real one (RoBERTa: pad_id + 1)."""
-    relative_buckets: int = 32
-    relative_max_distance: int = 128
-    n_types: int = 0
+    relative_buckets: Annotated[int, Bounds(least=4, cap=2**31)] = 32
+    relative_max_distance: Size = 128
+    n_types: SizeOrNone = 0
     embed_norm: bool = False
     pooler: bool = False
     """A dense layer and tanh on the first token's state: part of BERT's body."""
@@ -61,13 +67,13 @@ class TransformerConfig:
     bias: bool = True
     """Whether linear layers have biases."""
     tie_output: bool = True
-    output_scale: float = 1.0
+    output_scale: Factor = 1.0
     """Factor on the states before the output layer (T5 1.0: d_model ** -0.5)."""
 
     attention: str = "softmax"
     attention_options: Mapping[str, Any] = field(default_factory=dict)
     projections: Projections = "separate"
-    scale: float | None = None
+    scale: Factor | None = None
     """The factor of the attention scores; None means d_head ** -0.5 (T5: 1)."""
     qk_norm: bool = False
 
@@ -83,10 +89,10 @@ class TransformerConfig:
     """After the final norm."""
     head_dropout: Share = 0.1
 
-    pad_id: int | None = 0
-    bos_id: int | None = None
-    eos_id: int | None = None
-    start_id: int | None = None
+    pad_id: TokenId | None = 0
+    bos_id: TokenId | None = None
+    eos_id: TokenId | None = None
+    start_id: TokenId | None = None
     """First token of an encoder-decoder's output."""
     init_std: Rate = 0.02
 
@@ -95,8 +101,7 @@ class TransformerConfig:
             value = getattr(self, name)
             if get_origin(hint) is Literal and value not in get_args(hint):
                 raise unknown(name, str(value), get_args(hint))
-            if describe_bounds(hint):
-                convert_value(hint, value, name)
+            convert_value(hint, value, name)
         if self.d_head == 0:
             if self.d_model % self.n_heads:
                 raise UserError(f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}")
@@ -114,6 +119,16 @@ class TransformerConfig:
                 f"pool apart tells the texts of a pair apart by token types, which {self.family} has not"
             )
         object.__setattr__(self, "attention_options", dict(self.attention_options))
+
+    def approximate_parameters(self) -> float:
+        """Return about how many parameters the body has, from its sizes alone."""
+        attention = 4.0 * self.d_model * self.n_heads * self.d_head
+        feed_forward = 2.0 * self.d_model * self.d_ff
+        rows = float(self.vocab_size + self.n_types)
+        if self.position == "learned":
+            rows += self.max_len
+        layers = self.n_layers + (2 if self.kind == "encoder_decoder" else 0) * self.n_decoder_layers
+        return layers * (attention + feed_forward) + rows * self.d_model
 
     @property
     def pooled_width(self) -> int:

@@ -12,6 +12,7 @@ from heedful.errors import UserError, unknown
 from heedful.models.blocks import Cache, activate
 from heedful.models.bodies import BODIES, Decoder, Encoder, EncoderDecoder, initialize
 from heedful.models.config import TransformerConfig
+from heedful.runs.memory import require_memory
 
 Head = Literal["classify", "masked", "causal", "text2text"]
 HeadForm = Literal["family", "linear", "ordinal"]
@@ -244,9 +245,21 @@ def build(
         raise unknown("head form", head_form, get_args(HeadForm))
     if not isinstance(n_classes, int) or n_classes < (2 if head_form == "ordinal" else 1):
         raise UserError(f"a classifier needs at least 2 classes (a number needs 1 output), not {n_classes}")
+    refuse_large(config, n_classes)
     body = BODIES[config.kind](config)
     if head is None:
         return body
     if head == "classify":
         return Classifier(body, n_classes, head_form)
     return LanguageModel(body, head)
+
+
+def refuse_large(config: TransformerConfig, n_classes: int) -> None:
+    """Refuse a model that does not fit into memory, unless it is built without any."""
+    if torch.empty(0).device.type == "meta":
+        return
+    needed = 4 * (config.approximate_parameters() + float(n_classes) * config.d_model)
+    sizes = (
+        f"{config.n_layers:,} layers of width {config.d_model:,} and a vocabulary of {config.vocab_size:,}"
+    )
+    require_memory(needed, f"a model with {sizes}")

@@ -32,6 +32,16 @@ def check_table(kind: type[Any], table: Mapping[str, Any], where: str) -> dict[s
     return values
 
 
+def check_stored_options(kind: type[Any], table: Any, where: str) -> None:
+    """Refuse stored options whose values are not of their options' types; names of other versions pass."""
+    if not isinstance(table, Mapping):
+        raise UserError(f"{where}: is not a table of options")
+    hints = type_hints(kind)
+    for name, value in table.items():
+        if name in hints and value is not None:
+            convert_value(hints[name], value, f"{where}: {name}")
+
+
 def options_from_keywords(
     kind: type[O], model: str | Path, data: str | Path, keywords: Mapping[str, Any], where: str
 ) -> O:

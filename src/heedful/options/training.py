@@ -10,6 +10,7 @@ from typing import Any, Literal
 from heedful.options.types import (
     Argument,
     Count,
+    Decay,
     Flag,
     Length,
     LongTexts,
@@ -17,6 +18,7 @@ from heedful.options.types import (
     OpenShare,
     Positive,
     Rate,
+    Remark,
     Seed,
     Several,
     Share,
@@ -50,7 +52,7 @@ class LoopOptions:
     """Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay)."""
     warmup: Weight | None = None
     """Warm-up: a share of all steps if below 1, otherwise a number of steps. By default 0.1."""
-    weight_decay: Weight = 0.01
+    weight_decay: Decay = 0.01
     """Weight decay of matrices; biases, norms and embeddings have none."""
     clip: Weight = 1.0
     """Largest norm of the gradient; 0 turns clipping off."""
@@ -78,7 +80,7 @@ class LoopOptions:
     """Also write logs for TensorBoard; the same as --track tensorboard."""
     track: Several = ()
     """Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds."""
-    note: str | None = None
+    note: Remark | None = None
     """A remark for results.json and the title of every figure."""
     out: Path | None = None
     """Folder of the run. By default a new folder in runs/, named after the data and the model."""
@@ -168,7 +170,7 @@ class AdaptOptions(LoopOptions):
     unlabeled: Path | None = None
     """With --objective joint: a file of text without labels, one text per line. By default the training
     texts."""
-    mlm_weight: Weight = 0.3
+    mlm_weight: Decay = 0.3
     """With --objective joint: weight of the masked language modeling loss."""
     mlm_first: Count = 0
     """With --objective joint: number of steps of masked language modeling alone at the start."""

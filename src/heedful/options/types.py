@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -47,6 +47,22 @@ class Bounds:
         return " and ".join(f"{words} {limit:,}" for words, limit in parts.items() if limit is not None)
 
 
+@dataclass(frozen=True)
+class Characters(Bounds):
+    """The largest number of characters of a text."""
+
+    limit: int = 1000
+
+    def __init__(self, limit: int) -> None:
+        object.__setattr__(self, "limit", limit)
+
+    def violation(self, value: Any) -> str | None:
+        return None if len(value) <= self.limit else f"text of at most {self.limit:,} characters"
+
+    def describe(self) -> str:
+        return ""
+
+
 LARGEST_COUNT = 10**9
 """Nothing that is counted here (steps, rows, tokens of a batch) comes near this number."""
 
@@ -59,15 +75,19 @@ Length = Annotated[int, Bounds(least=4, cap=LARGEST_COUNT)]
 """A number of tokens that leaves room for the special ones."""
 Seed = Annotated[int, Bounds(floor=-(2**63), cap=2**64 - 1)]
 """A seed of 64 bits, as torch takes it."""
-Threads = Annotated[int, Bounds(least=1, cap=4096)]
+Threads = Annotated[int, Bounds(least=1, cap=1024)]
 """A number of threads or processes of one machine."""
-Rate = Annotated[float, Bounds(above=0)]
+Rate = Annotated[float, Bounds(above=0, cap=1000)]
+"""A learning rate, or another small factor."""
 Share = Annotated[float, Bounds(least=0, below=1)]
 """A share from 0 to below 1."""
 OpenShare = Annotated[float, Bounds(above=0, below=1)]
 """A share between 0 and 1, neither of them included."""
-Weight = Annotated[float, Bounds(least=0)]
+Weight = Annotated[float, Bounds(least=0, cap=LARGEST_COUNT)]
 """A finite number of at least 0."""
+Decay = Annotated[float, Bounds(least=0, cap=1000)]
+"""The weight of a term that is added to a loss or to an update."""
+Remark = Annotated[str, Characters(1000)]
 Minutes = Annotated[float, Bounds(above=0, cap=10_000_000)]
 
 MODEL_HELP = "A folder in Hub form, minilm, a preset (heedful list models), or a Hub id."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import UserError, shorten
 from heedful.runs.files import write_json
-from heedful.runs.json_files import read_json
+from heedful.runs.json_files import read_record
 
 SEAL = "checksums.json"
 
@@ -25,6 +26,13 @@ def folder_checksums(folder: str | Path) -> dict[str, str]:
     return {p.relative_to(root).as_posix(): file_checksum(p) for p in paths}
 
 
+@dataclass(frozen=True)
+class Seal:
+    """The file of checksums."""
+
+    blake2b: dict[str, str]
+
+
 def seal(folder: str | Path) -> None:
     """Write the checksums of a folder's files next to them."""
     write_json(Path(folder) / SEAL, {"blake2b": folder_checksums(folder)})
@@ -36,7 +44,7 @@ def find_damage(folder: str | Path) -> str | None:
     if not (root / SEAL).is_file():
         return f"{SEAL} is missing: its writing was interrupted"
     try:
-        stored = read_json(root / SEAL)["blake2b"]
+        stored = read_record(Seal, root / SEAL).blake2b
         actual = folder_checksums(root)
     except UserError as error:
         return str(error)

@@ -6,10 +6,12 @@ import itertools
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import UserError
+from heedful.errors import UserError, shorten
+from heedful.options.configuration import COMMANDS, check_stored_options
 from heedful.runs import files
 from heedful.runs.files import JsonLines, write_error, write_json
 from heedful.runs.json_files import decode_record, iterate_rows, read_json, read_record
@@ -101,7 +103,13 @@ class Run:
         write_toml(self.path / CONFIG, config, comment=f"heedful run {CONFIG} makes this run again")
 
     def read_config(self) -> dict[str, Any]:
-        config: dict[str, Any] = mark_balanced(update_names(read_toml(self.path / CONFIG)))
+        stored = update_names(read_toml(self.path / CONFIG))
+        for command, kind in COMMANDS.items():
+            if command in stored:
+                check_stored_options(kind, stored[command], f"{self.path / CONFIG} [{command}]")
+        if "command" in stored and str(stored["command"]) not in stored:
+            raise UserError(f"{self.path / CONFIG}: has no table of the options of its command")
+        config: dict[str, Any] = mark_balanced(stored)
         return mark_prompt_length(config)
 
     def write_results(self, results: Results) -> None:
@@ -112,7 +120,10 @@ class Run:
         if not self.has_results:
             unfinished = "the run has not finished (--resume continues it)"
             raise UserError(f"{self.path}: has no {RESULTS}: {unfinished}")
-        return read_record(Results, self.path / RESULTS)
+        results = read_record(Results, self.path / RESULTS)
+        if (wrong := results.find_contradiction()) is not None:
+            raise UserError(f"{self.path / RESULTS}: {wrong}")
+        return results
 
     def write_checks(self, checks: Checks) -> None:
         write_json(self.path / CHECKS, checks)
@@ -184,12 +195,27 @@ def follow_choice(path: str | Path) -> Path:
     """Return the folder of the chosen run of a study or a folder of several runs; another as it is."""
     folder = Path(path)
     if (folder / CHOSEN).is_file():
-        return folder / str(read_json(folder / CHOSEN)["run"])
+        return folder / read_choice(folder / CHOSEN)
     if (folder / STUDY).is_file():
         from heedful.runs.studies import select_run
 
         return select_run(folder)
     return folder
+
+
+@dataclass(frozen=True)
+class Choice:
+    """chosen.json."""
+
+    run: str
+
+
+def read_choice(path: Path) -> str:
+    """Return the path of the chosen run below the folder; one that leads out of it is refused."""
+    name = read_record(Choice, path).run
+    if Path(name).is_absolute() or ".." in Path(name).parts or not name.strip("."):
+        raise UserError(f'{path}: "{shorten(name)}" is no folder below it')
+    return name
 
 
 def name_refitted(run: Path) -> Path:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from heedful.display import render_table
+from heedful.errors import shorten
 
+Number = Annotated[int, Meta(ge=0)]
+"""How many there are of something."""
+Duration = Annotated[float, Meta(ge=0, le=1e12)]
 LOWER_IS_BETTER = ("perplexity", "log_loss", "brier", "hamming_loss", "mae", "rmse")
 SHARES = ("accuracy", "exact_match", "subset_accuracy")
 """The metrics of this package of each sort, for runs whose results do not say how to read their values: those
@@ -32,7 +38,7 @@ class SplitResult:
     metric: str
     """The name of the metric: accuracy, exact_match, perplexity, ..."""
     value: float | None
-    n: int
+    n: Number
     """Number of examples (perplexity: tokens) behind `value`."""
     ci95: tuple[float | None, float | None] | None = None
     """A 95 % interval of `value`: see `heedful.statistics.intervals`."""
@@ -123,9 +129,9 @@ class Results:
     head: str | None
     seed: int
     splits: Mapping[str, SplitResult]
-    trainable_parameters: int
-    total_parameters: int
-    seconds: float
+    trainable_parameters: Number
+    total_parameters: Number
+    seconds: Duration
     examples_per_second: float | None = None
     tokens_per_second: float | None = None
     memory_gb: float | None = None
@@ -150,6 +156,20 @@ class Results:
     """The remark of `--note`."""
     loads_with: str | None = None
     """What best/ is a folder for: transformers, sentence-transformers, peft or heedful alone."""
+
+    def find_contradiction(self) -> str | None:
+        """Return in words which parts do not fit together; None for what a run writes."""
+        for split, result in self.splits.items():
+            rows = result.confusion
+            if rows is None:
+                continue
+            if any(len(row) != len(rows) for row in rows) or any(n < 0 for row in rows for n in row):
+                return f'the confusion of "{shorten(split)}" is no square of counts'
+            if self.labels is not None and len(rows) != len(self.labels):
+                return (
+                    f'the confusion of "{shorten(split)}" has {len(rows)} rows for {len(self.labels)} labels'
+                )
+        return None
 
     def _repr_html_(self) -> str:
         columns = ("split", "rows", "metric", "value", "low", "high", "most frequent label", "bag of words")
@@ -243,8 +263,8 @@ class Environment:
 class Metrics:
     """A row of metrics.jsonl. It contains only what is reproducible bit for bit: no times, no speeds."""
 
-    step: int
-    epoch: float
+    step: Number
+    epoch: Duration
     split: str
     """train (while training, averaged since the last row), train_eval (in evaluation mode), dev or test."""
     loss: float | None = None
@@ -260,8 +280,8 @@ class Metrics:
 class Timing:
     """A row of timing.jsonl: times and speeds, which differ from run to run."""
 
-    step: int
-    seconds: float
+    step: Number
+    seconds: Duration
     """Seconds since the start, without the time between a stop and its resumption."""
     examples_per_second: float | None = None
     tokens_per_second: float | None = None

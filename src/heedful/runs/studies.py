@@ -129,9 +129,12 @@ class StudyFolder:
         return study
 
     def read(self) -> StudyRecord:
-        return decode_record(
-            StudyRecord, mark_balanced(update_names(read_json(self.path / STUDY))), str(self.path / STUDY)
-        )
+        path = self.path / STUDY
+        record = decode_record(StudyRecord, mark_balanced(update_names(read_json(path))), str(path))
+        for configuration in record.configurations:
+            if Path(configuration.name).name != configuration.name or configuration.name.startswith("."):
+                raise UserError(f'{path}: "{shorten(configuration.name)}" is not the name of a run')
+        return record
 
     def write(self, record: StudyRecord) -> None:
         write_json(self.path / STUDY, record)

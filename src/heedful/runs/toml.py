@@ -11,7 +11,7 @@ from typing import Any
 
 from heedful.errors import UserError, shorten
 from heedful.runs.files import write_text
-from heedful.runs.json_files import read_text
+from heedful.runs.json_files import MAX_DEPTH, measure_depth, read_text
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
@@ -69,8 +69,13 @@ def write_toml(path: str | Path, table: Mapping[str, Any], *, comment: str = "")
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file, or say in one line where it is broken."""
     try:
-        return tomllib.loads(read_text(path))
+        table = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path}: is not TOML: {error}") from None
     except RecursionError:
         raise UserError(f"{path}: is not TOML that can be read (nested too deeply)") from None
+    except ValueError:  # Python refuses numbers of thousands of digits
+        raise UserError(f"{path}: is not TOML that can be read (a huge number)") from None
+    if measure_depth(table) > MAX_DEPTH:
+        raise UserError(f"{path}: is not TOML that can be read (nested too deeply)")
+    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ from tokenizers import AddedToken
 from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError, shorten
-from heedful.runs.json_files import read_json_object, read_text
+from heedful.runs.json_files import check_facts, read_json_object, read_text
 from heedful.text.model_folders import TOKENIZER_FILES, find_folder
+from heedful.text.schemas import AddedTokens, NamesFamily, TokenizerSettings
 from heedful.text.tokenizer import NO_TYPES, ROLES, WITH_TYPES, Tokenizer
 from heedful.text.tokenizer_forms import (
     VOCABULARY_FILES,
     TokenizerForm,
     bert_normalizer,
+    builds_from,
     find_form,
     from_vocabulary,
     make_added_token,
@@ -50,9 +53,10 @@ def load(name: str | Path, other_names: Iterable[str] = ()) -> Tokenizer:
 
 def from_files(folder: Path, only: str | None = None) -> Tokenizer:
     """Load from a folder: from the file `only`, else from the first form that is there."""
-    settings = read_optional_json(folder / "tokenizer_config.json")
-    settings = {**read_optional_json(folder / "special_tokens_map.json"), **settings}
-    model_type = read_optional_json(folder / "config.json").get("model_type")
+    settings = read_optional_json(folder / "tokenizer_config.json", TokenizerSettings)
+    tokens = read_optional_json(folder / "special_tokens_map.json", TokenizerSettings)
+    settings = {**tokens, **settings}
+    model_type = read_optional_json(folder / "config.json", NamesFamily).get("model_type")
     if only is None and (folder / "tokenizer.json").is_file():
         only = "tokenizer.json"
     if only is not None and only.endswith(".json") and only not in ("vocab.json", "encoder.json"):
@@ -64,7 +68,7 @@ def from_files(folder: Path, only: str | None = None) -> Tokenizer:
                 raise UserError(f"{folder}: {only} needs {missing[0]} beside it")
             backend, form = from_vocabulary(files, build, settings, model_type)
             return add_frame(
-                backend, form, settings, read_optional_json(folder / "added_tokens.json"), folder
+                backend, form, settings, read_optional_json(folder / "added_tokens.json", AddedTokens), folder
             )
     if only is not None:
         raise UserError(f"{folder / only}: is not a tokenizer's file; known are {known_files()}")
@@ -75,20 +79,25 @@ def known_files() -> str:
     return ", ".join(["tokenizer.json", *(" + ".join(names) for names, _ in VOCABULARY_FILES)])
 
 
-def read_optional_json(path: Path) -> dict[str, Any]:
-    return read_json_object(path) if path.is_file() else {}
+def read_optional_json(path: Path, schema: type[Any] | None = None) -> dict[str, Any]:
+    """Return the object of a JSON file, whose fields are as the schema says; an empty one for no file."""
+    if not os.path.lexists(path):
+        return {}
+    facts = read_json_object(path)
+    return facts if schema is None else check_facts(schema, facts, str(path))
 
 
 def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -> Tokenizer:
     """Load a tokenizer.json; what tokenizer_config.json says of case and accents comes first."""
     text = read_text(path)
-    try:
+    with builds_from(path):
         backend = Backend.from_str(text)
-    except Exception as error:  # the library raises bare exceptions
-        raise UserError(f"{path}: is not a tokenizer's file: {shorten(str(error), 100)}") from None
     if backend.normalizer is not None and type(backend.normalizer).__name__ == "BertNormalizer":
         stored = read_json_object(path)["normalizer"]
-        backend.normalizer = bert_normalizer(settings, stored)
+        with builds_from(path):
+            backend.normalizer = bert_normalizer(settings, stored)
+    with builds_from(path):  # what loads may still fail on its first text
+        backend.encode("a", "a")
     form, _ = find_form(settings, model_type)
     roles = read_roles(settings)
     if not roles:
@@ -112,7 +121,7 @@ def add_frame(
     roles = {role: token for role, token in roles.items() if settings.get(f"{role}_token", "") is not None}
     add_special_tokens(backend, roles, settings, mask_takes_space=form.mask_takes_space)
     later = {int(i): value for i, value in (settings.get("added_tokens_decoder") or {}).items()}
-    later |= {int(i): token for token, i in added.items() if int(i) not in later}
+    later |= {i: token for token, i in added.items() if i not in later}
     for i, value in sorted(later.items()):
         token = token_text(value, "")
         special = isinstance(value, dict) and bool(value.get("special"))

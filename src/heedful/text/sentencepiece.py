@@ -5,6 +5,7 @@ Field numbers are those of sentencepiece_model.proto; fields that do not change 
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError
+from heedful.runs.json_files import read_bytes
 
 SPACE = "▁"
+MOST_PIECES, LONGEST_PIECE = 10_000_000, 10_000
 UNIGRAM, BPE = 1, 2
 CONTROL, USER_DEFINED = 3, 4
 ALGORITHMS = {UNIGRAM: "unigram", BPE: "bpe", 3: "word", 4: "char"}
@@ -91,7 +94,7 @@ def raw(value: int | bytes) -> bytes:
 
 def read(path: Path) -> SentencePiece:
     try:
-        model = parse(path.read_bytes())
+        model = parse(read_bytes(path))
     except (MessageError, UnicodeDecodeError, struct.error):
         raise UserError(f"{path}: is not a sentencepiece model, or was cut off") from None
     if not model.pieces:
@@ -99,6 +102,10 @@ def read(path: Path) -> SentencePiece:
     if model.algorithm not in (UNIGRAM, BPE):
         name = ALGORITHMS.get(model.algorithm, str(model.algorithm))
         raise UserError(f"{path}: a sentencepiece model of type {name}; unigram and bpe can be loaded")
+    if "unk" not in model.ids:
+        raise UserError(f"{path}: is not a sentencepiece model: none of its pieces stands for unknown ones")
+    if any(not math.isfinite(score) for _, score, _ in model.pieces):
+        raise UserError(f"{path}: the score of a piece is not a finite number")
     if model.space_last or not model.escape:
         option = "treat_whitespace_as_suffix" if model.space_last else "escape_whitespaces=false"
         raise UserError(f"{path}: was trained with {option}, which cannot be loaded")
@@ -121,6 +128,8 @@ def parse(message: bytes) -> SentencePiece:
             normalizer.update(fields(raw(value)))
     defaults = {"unk": (40, 0), "bos": (41, 1), "eos": (42, 2), "pad": (43, -1)}
     ids = {role: integer(trainer.get(number, default)) for role, (number, default) in defaults.items()}
+    if len(pieces) > MOST_PIECES or any(len(piece) > LONGEST_PIECE for piece, _, _ in pieces):
+        raise MessageError
     return SentencePiece(
         pieces=pieces,
         algorithm=integer(trainer.get(3, UNIGRAM)),

@@ -6,7 +6,8 @@ Each family declares its own `TokenizerForm`; what several share, the kinds of v
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from heedful.runs.json_files import read_json_object, read_text
 from heedful.text import sentencepiece
 
 SENTINELS = 100
+LARGEST_ID = 2**31
 
 SpecialToken = Callable[[str], tuple[str, int]]
 """From a role, such as "cls", to the token that has it and its id."""
@@ -66,7 +68,8 @@ def wordpiece(files: list[Path], settings: Mapping[str, Any]) -> Backend:
     if unk not in vocabulary:
         raise UserError(f"{files[0]}: has no {unk}; vocab.txt has one piece per line, as BERT ships it")
     cased = any(re.search("[A-Z]", piece) for piece in vocabulary if not piece.startswith("["))
-    backend = Backend(models.WordPiece(vocabulary, unk_token=unk))
+    with builds_from(files[0]):
+        backend = Backend(models.WordPiece(vocabulary, unk_token=unk))
     backend.normalizer = bert_normalizer(settings, {"lowercase": not cased})
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
@@ -88,7 +91,9 @@ def bert_normalizer(settings: Mapping[str, Any], default: Mapping[str, Any]) -> 
 def byte_level(files: list[Path], settings: Mapping[str, Any]) -> Backend:
     """Build a byte-level BPE tokenizer (Radford et al. 2019), from vocab.json and merges.txt."""
     vocabulary = read_vocabulary(files[0])
-    backend = Backend(models.BPE(vocabulary, read_merges(files[1], vocabulary)))
+    rules = read_merges(files[1], vocabulary)
+    with builds_from(files[0]):
+        backend = Backend(models.BPE(vocabulary, rules))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=bool(settings.get("add_prefix_space")))
     backend.decoder = decoders.ByteLevel()
     return backend
@@ -96,7 +101,8 @@ def byte_level(files: list[Path], settings: Mapping[str, Any]) -> Backend:
 
 def sentencepiece_vocabulary(files: list[Path], settings: Mapping[str, Any]) -> Backend:
     """Build a Unigram tokenizer with sentinels (Raffel et al. 2020), from spiece.model."""
-    return sentencepiece.build(sentencepiece.read(files[0]), int(settings.get("extra_ids", SENTINELS)))
+    with builds_from(files[0]):
+        return sentencepiece.build(sentencepiece.read(files[0]), int(settings.get("extra_ids", SENTINELS)))
 
 
 VOCABULARY_FILES: tuple[tuple[tuple[str, ...], Callable[..., Backend]], ...] = (
@@ -155,7 +161,7 @@ def guess_form(files: list[Path], build: Callable[..., Backend]) -> TokenizerFor
 
 def read_vocabulary(path: Path) -> dict[str, int]:
     vocabulary = read_json_object(path)
-    if not vocabulary or not all(type(i) is int and i >= 0 for i in vocabulary.values()):
+    if not vocabulary or not all(type(i) is int and 0 <= i < LARGEST_ID for i in vocabulary.values()):
         raise UserError(f"{path}: is not a vocabulary; it must map each piece to its id")
     return vocabulary
 
@@ -173,6 +179,24 @@ def read_merges(path: Path, vocabulary: Mapping[str, int]) -> list[tuple[str, st
             )
         merges.append((parts[0], parts[1]))
     return merges
+
+
+@contextmanager
+def builds_from(path: Path) -> Iterator[None]:
+    """Turn what the tokenizers' library raises about a file into one line; it raises bare exceptions."""
+    try:
+        yield
+    except UserError:
+        raise
+    except BaseException as error:
+        if not is_library_error(error):
+            raise
+        raise UserError(f"{path}: is not a tokenizer's file: {shorten(str(error), 100)}") from None
+
+
+def is_library_error(error: BaseException) -> bool:
+    """Whether an error is the tokenizers' library's own; its panics are no `Exception`."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def token_text(value: Any, default: str) -> str:

@@ -8,7 +8,6 @@ also the child's program, and imports torch only there.
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import psutil
 from heedful.data.workers import STATUS_KILLED
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
+from heedful.runs import memory
 from heedful.runs.environment import peak_memory_gb
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ SPARE = 0.1
 LOOK_SECONDS = 0.02
 STEPS, STEPS_SECONDS = 6, 2.0
 """Timed steps at most, and after how long no further one begins."""
-CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 NO_ROOM = "needs more memory"
 
 
@@ -181,31 +180,7 @@ def resident_gb(pid: int) -> float:
 
 def free_gb() -> float:
     """Return the free memory of this machine, or of this job's share of it, minus a reserve."""
-    free = float(psutil.virtual_memory().available) / GB
-    with suppress(OSError, IndexError, ValueError):
-        for line in OWN_CGROUP.read_text().splitlines():
-            _, controllers, inside = line.split(":", 2)
-            if not controllers:
-                free = min(free, share_gb(CGROUPS, inside, "memory.max", "memory.current"))
-            elif "memory" in controllers.split(","):
-                files = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-                free = min(free, share_gb(CGROUPS / "memory", inside, *files))
-    return free * (1 - SPARE)
-
-
-def share_gb(root: Path, inside: str, most: str, used: str) -> float:
-    """Return the free memory of a control group and those above it, as on a cluster or in a container."""
-    free = math.inf
-    group = root / inside.lstrip("/")
-    for folder in (group, *group.parents):
-        if folder.is_relative_to(root) and (folder / most).is_file():
-            limit = (folder / most).read_text().strip()
-            if limit != "max":
-                facts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-                cached = int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
-                held = int((folder / used).read_text()) - cached  # files in memory make room when asked
-                free = min(free, max(0, int(limit) - held) / GB)
-    return free
+    return memory.free_gb() * (1 - SPARE)
 
 
 def take_steps(job: Job, batch_size: int) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.errors import UserError
+from heedful.errors import UserError, shorten
 from heedful.logs import warn
 from heedful.runs.checksums import find_damage, seal
 from heedful.runs.directory import Run
 from heedful.runs.files import WriteError, new_folder, remove_temporary, temporary_path, write_json
-from heedful.runs.json_files import read_json
+from heedful.runs.json_files import check_facts, check_regular, read_json, read_json_object
+from heedful.runs.memory import require_memory
 
 NAME = re.compile(r"step-(\d+)")
 KEEP_LAST = 2
@@ -92,7 +93,7 @@ def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimize
 
 def best_step_of(run: Run, step: int) -> int:
     """Return the step of the best weights that a checkpoint refers to, or -1."""
-    with suppress(UserError, KeyError, TypeError):
+    with suppress(UserError, KeyError, TypeError, ValueError):
         return int(read_json(checkpoint_folder(run, step) / "progress.json")["best_step"])
     return -1
 
@@ -149,16 +150,39 @@ def copy_weights(weights: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
     """Copy the weights of a checkpoint into the parameters of these names."""
     with torch.no_grad():
         for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
+            stored = weights.get(name)
+            if not isinstance(stored, Tensor) or stored.shape != parameter.shape:
+                raise UserError(
+                    f'the checkpoint does not fit the model: "{name}" is missing or of another shape'
+                )
+            parameter.copy_(stored)
 
 
 def read_checkpoint(folder: Path) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]]:
     """Read a checkpoint: tensors and plain values only; nothing is executed."""
-    stored = read_json(folder / "progress.json")
+    path = folder / "progress.json"
+    stored = read_json_object(path)
     for name in ("best_value", "best_loss"):
-        stored[name] = float(stored[name])
-    weights = torch.load(folder / "weights.pt", map_location="cpu", weights_only=True)
+        if stored.get(name) in ("inf", "-inf"):
+            stored[name] = float(stored[name])
+    check_facts(TrainingState, stored, str(path))
+    if unknown := [name for name in stored if name not in TrainingState.__dataclass_fields__]:
+        raise UserError(
+            f'{path}: field "{shorten(unknown[0])}" is not known; it is of another version of heedful'
+        )
     file = folder / "optimizer.pt"
     file = file if file.is_file() else folder / "optimiser.pt"  # the name that older versions wrote
-    optimizer = torch.load(file, map_location="cpu", weights_only=True)
-    return TrainingState(**stored), weights, optimizer
+    return TrainingState(**stored), load_tensors(folder / "weights.pt"), load_tensors(file)
+
+
+def load_tensors(path: Path) -> dict[str, Any]:
+    """Read a file of `torch.save`, in which anything but tensors and plain values is refused."""
+    check_regular(path)
+    require_memory(path.stat().st_size, f"{path}: reading it")
+    try:
+        stored = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # its reader raises whatever the damage leads to
+        raise UserError(f"{path}: is damaged ({shorten(str(error))})") from None
+    if not isinstance(stored, dict):
+        raise UserError(f"{path}: is damaged (it holds no dictionary)")
+    return stored

@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch
+from msgspec import Meta
 
 from heedful.data.cache import digest, get_cache_folder
 from heedful.errors import UserError
 from heedful.options.training import Precision
 from heedful.runs.environment import cpu_name
 from heedful.runs.files import write_json
-from heedful.runs.json_files import read_json
+from heedful.runs.json_files import check_facts, read_json
 
 GAIN = 1.2
 """How much faster bfloat16 must be to be chosen: below that, exact numbers are worth more."""
@@ -65,14 +67,23 @@ def choose_precision(precision: Precision, device: torch.device) -> tuple[str, s
     return "float32", notice
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured, or why it failed."""
+
+    failed: str | None = None
+    finite: bool = True
+    float32: Annotated[float, Meta(gt=0)] = 1.0
+    bfloat16: Annotated[float, Meta(gt=0)] = 1.0
+
+
 def measure_precision(device: torch.device) -> dict[str, Any]:
     """Return the measurement, from the cache if this machine has made it before."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_name()
     path = get_cache_folder() / "precision" / f"{digest(name, device.type, torch.__version__)}.json"
     if path.is_file():
         try:
-            remembered: dict[str, Any] = read_json(path)
-            return remembered
+            return check_facts(Measurement, read_json(path), str(path))
         except UserError:
             path.unlink(missing_ok=True)
     measurement = probe(device)

@@ -6,17 +6,19 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 from scipy.special import softmax
 
 from heedful.errors import UserError, shorten
 from heedful.inference.predictor import Floats, Predictor
 from heedful.linear.model import WORDS, TfidfModel, holds_linear
+from heedful.options.types import LongTexts
 from heedful.runs.environment import usable_cores
-from heedful.runs.json_files import read_json
+from heedful.runs.json_files import check_facts, check_regular, read_json_object
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
 
@@ -30,6 +32,15 @@ BATCH_TOKENS, BATCH_TEXTS = 1024, 64
 """Limits of a batch: larger ones do not fit in the cache of a processor, and are slower."""
 
 Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class OnnxFacts:
+    """onnx.json, as far as predicting needs it."""
+
+    max_len: Annotated[int, Meta(ge=1, le=10**9)]
+    labels: Annotated[list[str], Meta(min_length=1)]
+    long_texts: LongTexts
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,7 @@ def open_session(graph: Path, threads: int | None = None) -> InferenceSession:
         import onnxruntime
     except ImportError:
         raise UserError(f'{graph.parent}: is an ONNX model; pip install "heedful[onnx]" runs it') from None
+    check_regular(graph)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or default_threads()
     options.log_severity_level = 3  # warnings are about how a graph could be optimized further
@@ -70,10 +82,10 @@ def default_threads() -> int:
 
 
 def read_onnx_facts(folder: Path) -> dict[str, Any]:
-    facts: dict[str, Any] = read_json(folder / ONNX_FACTS)
+    facts: dict[str, Any] = read_json_object(folder / ONNX_FACTS)
     if facts.get("format") != FORMAT:
         raise UserError(f"{folder / ONNX_FACTS}: was written by another version of heedful; export it again")
-    return facts
+    return check_facts(OnnxFacts, facts, str(folder / ONNX_FACTS))
 
 
 class OnnxPredictor(Predictor):
@@ -114,7 +126,15 @@ class OnnxPredictor(Predictor):
 
     def compute_logits(self, batch: Batch) -> npt.NDArray[np.float32]:
         fed = {name: array for name, array in batch.inputs().items() if name in self.inputs}
-        logits: npt.NDArray[np.float32] = self.model.run(None, fed)[0]
+        try:
+            logits: npt.NDArray[np.float32] = self.model.run(None, fed)[0]
+        except Exception as error:  # onnxruntime has a class per cause, with no public base
+            raise UserError(f"ONNX Runtime cannot compute the graph: {shorten(str(error), 200)}") from None
+        if logits.shape != (len(batch.rows), len(self.labels)):
+            raise UserError(
+                f"the graph gives scores of shape {logits.shape} for {len(batch.rows)} texts of "
+                f"{len(self.labels)} labels"
+            )
         return logits
 
 

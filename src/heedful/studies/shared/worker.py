@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heedful.errors import UserError
 from heedful.runs.answers import write_answer
 from heedful.runs.files import WriteError, write_json
-from heedful.runs.json_files import read_json
+from heedful.runs.json_files import read_record
 from heedful.runs.leases import Lease, newest_number, read_holder
 from heedful.runs.studies import LEASES, Configuration, Outcome, StudyFolder
 from heedful.studies import open_study
@@ -99,10 +99,17 @@ def claim(folder: StudyFolder, name: str) -> tuple[Lease, bool] | None:
     return None if lease is None else (lease, died)
 
 
+@dataclass(frozen=True)
+class Deaths:
+    """How many processes have died at a run."""
+
+    deaths: int
+
+
 def record_death(folder: StudyFolder, configuration: Configuration) -> None:
     """Count the processes that died at a run; after `MOST_DEATHS` it failed."""
     path = folder.path / LEASES / f"{configuration.name}.deaths"
-    deaths = 1 + (int(read_json(path)["deaths"]) if path.is_file() else 0)
+    deaths = 1 + (read_record(Deaths, path).deaths if path.is_file() else 0)
     write_json(path, {"deaths": deaths})
     if deaths >= MOST_DEATHS:
         reason = f"its process was killed {deaths} times; most likely it does not fit in memory"
