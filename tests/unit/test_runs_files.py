@@ -287,7 +287,7 @@ def test_every_kind_of_damage_is_named(sealed: Path) -> None:
     (sealed / checksums.SEAL).write_text("{")
     assert "is not JSON" in str(checksums.find_damage(sealed))
     (sealed / checksums.SEAL).write_text("[]")
-    assert "cannot be read" in str(checksums.find_damage(sealed))
+    assert "must be an object" in str(checksums.find_damage(sealed))
     (sealed / checksums.SEAL).unlink()
     assert "interrupted" in str(checksums.find_damage(sealed))
 

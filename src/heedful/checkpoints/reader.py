@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from heedful.attention import parse
 from heedful.checkpoints import hub_reader as hub
 from heedful.checkpoints import sentence_transformers_form as sentence_form
+from heedful.checkpoints.assignment import convert_tensor, set_weights, shape_error
 from heedful.checkpoints.files import LEGACY_PATTERNS, POOLING, read_model_json, read_tensors
 from heedful.checkpoints.tables import Family, Row
 from heedful.errors import UserError
@@ -314,36 +314,6 @@ def own_tensors(model: Model) -> dict[str, Tensor]:
     for name, tensor in state.items():
         names.setdefault(id(tensor), name)
     return {name: state[name] for name in names.values()}
-
-
-def set_weights(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    with torch.no_grad():
-        for name, tensor in state.items():
-            parameters[name].copy_(tensor)
-
-
-def convert_tensor(
-    row: Row, tensor: Tensor, parameters: Mapping[str, Tensor], where: str
-) -> dict[str, Tensor]:
-    wanted = list(parameters[row.ours[0]].shape)
-    wanted[0] = sum(parameters[name].shape[0] for name in row.ours)
-    if row.transpose and len(wanted) == 2:
-        wanted.reverse()
-    if list(tensor.shape) != wanted:
-        raise shape_error(row, tensor, tuple(wanted), where)
-    if parameters[row.ours[0]].is_floating_point() and not tensor.is_floating_point():
-        raise UserError(
-            f'{where}: "{row.theirs}" holds {tensor.dtype}; weights are floating-point numbers'.replace(
-                "torch.", ""
-            )
-        )
-    return row.read(tensor)
-
-
-def shape_error(row: Row, tensor: Tensor, wanted: tuple[int, ...], where: str) -> UserError:
-    return UserError(
-        f'{where}: "{row.theirs}" has shape {tuple(tensor.shape)}; config.json calls for {wanted}'
-    )
 
 
 def load_own(

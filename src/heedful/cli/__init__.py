@@ -5,6 +5,7 @@ Commands are registered by import path, so that `heedful --help` imports none of
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from heedful.cli.user_defaults import Source
 
+DEBUG = "--debug"
+"""The option that every command has: show the traceback of an error that nothing foresaw."""
 STATUS_USER_ERROR = 2
 STATUS_INTERRUPTED = 130
 
@@ -111,7 +114,8 @@ def build(chosen: str | None = None, arguments: Sequence[str] = ()) -> App:
         help="Understand attention, pretrain small language models and adapt models to your text problem.",
         help_epilogue=""
         if chosen
-        else "Start with: heedful demo, and with texts of your own: heedful solve reviews.csv",
+        else "Start with: heedful demo, and with texts of your own: heedful solve reviews.csv\n"
+        "Every command takes --debug, which shows the traceback of an error that nothing foresaw.",
         version=__version__,
         error_formatter=error_line,
         help_format="plaintext",
@@ -164,15 +168,21 @@ def error_line(error: CycloptsError) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status. Tests call this in-process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # what follows is text
+    debug = DEBUG in arguments[:end]
+    arguments = [one for i, one in enumerate(arguments) if one != DEBUG or i >= end]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # half a character in a name must not end a command
     with print_messages():
         if "HEEDFUL_JOB" in os.environ:
             from heedful.launch.slurm.batch_job import BatchJob
 
-            return BatchJob.from_environment().run(lambda: attempt(arguments))
-        return attempt(arguments)[0]
+            return BatchJob.from_environment().run(lambda: attempt(arguments, debug))
+        return attempt(arguments, debug)[0]
 
 
-def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
+def attempt(arguments: list[str], debug: bool = False) -> tuple[int, BaseException | None]:
     """Run one command; return the exit status, and the error that ended it, if any."""
     from cyclopts import CycloptsError
 
@@ -198,7 +208,31 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
     except BrokenPipeError:
         sys.stderr.close()
         return 0, None
+    except BaseException as error:
+        if isinstance(error, SystemExit | GeneratorExit):
+            raise
+        return report_bug(error, arguments, debug), error
     return (result if isinstance(result, int) else 0), None
+
+
+def report_bug(error: BaseException, arguments: Sequence[str], debug: bool) -> int:
+    """Print one line about an exception that nothing foresaw, and return the exit status."""
+    from heedful.cli.last_line import (
+        STATUS_BUG,
+        STATUS_MEMORY,
+        describe_bug,
+        describe_no_memory,
+        is_out_of_memory,
+        show_traceback,
+    )
+
+    if debug:
+        show_traceback(error)
+    if is_out_of_memory(error):
+        fail(describe_no_memory())
+        return STATUS_MEMORY
+    fail(describe_bug(error, arguments))
+    return STATUS_BUG
 
 
 def fail(message: str) -> None:

@@ -28,6 +28,7 @@ from heedful.options.training import AdaptOptions, PretrainOptions, named_after
 from heedful.options.values import check_bounds
 from heedful.runs.directory import RESULTS, Run, run_paths
 from heedful.runs.json_files import read_json_if_intact
+from heedful.runs.memory import require_memory
 from heedful.training.signals import STOP_SIGNALS, StoppedError, announce_signal, handle_signals
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 Options = AdaptOptions | PretrainOptions
 COMMANDS: dict[type[Options], str] = {AdaptOptions: "adapt", PretrainOptions: "pretrain"}
+LEAST_BYTES = 2e8
+"""What a process that trains holds at least."""
 HINT = {-STATUS_KILLED: " (which is how a system that is short of memory ends one)"}
 
 
@@ -53,6 +56,7 @@ def launch_training(options: Options) -> Finished:
         number = count_processes(options)
         finished = options.resume and options.out is not None and (options.out / RESULTS).is_file()
         if number > 1 and not finished:
+            require_memory(number * LEAST_BYTES, f"--processes {number:,}: each loads torch, and all of them")
             return start_processes(options, number)
         return train_run(replace(options, processes=None))
     from heedful.training.ranks import LostError, join_processes

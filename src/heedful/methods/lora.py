@@ -13,7 +13,8 @@ from heedful.attention.dropout import dropout
 from heedful.errors import UserError, unknown
 from heedful.methods.base import Method, Trainee
 from heedful.models.bodies import ROLES
-from heedful.options.types import Positive, Rate, Share
+from heedful.options.types import Factor, Positive, Share
+from heedful.runs.memory import require_memory
 
 
 class LoRALinear(nn.Linear):
@@ -65,7 +66,7 @@ class Lora(Method):
     learning_rate = 5e-4
 
     rank: Positive = 8
-    alpha: Rate = 16.0
+    alpha: Factor = 16.0
     targets: str = "q,v"
     dropout: Share = 0.0
     rank_stabilized: bool = False
@@ -91,8 +92,10 @@ class Lora(Method):
             if not layers_of[role]:
                 raise UserError(f"lora: this model has no layer in the role {role}; choose other targets")
         self.layers = [f"body.{name}" for role in self.roles for name in layers_of[role]]
-        for name in self.layers:
-            base = model.get_submodule(name)
+        bases = {name: model.get_submodule(name) for name in self.layers}
+        width = sum(base.in_features + base.out_features for base in bases.values())
+        require_memory(4.0 * self.rank * width, f"lora: a rank of {self.rank:,}")
+        for name, base in bases.items():
             model.set_submodule(name, LoRALinear(base, self.rank, self.scale, self.dropout))
         return {f"{name}.{part}" for name in self.layers for part in ("lora_a", "lora_b")}
 

@@ -79,6 +79,7 @@ Threads = Annotated[int, Bounds(least=1, cap=1024)]
 """A number of threads or processes of one machine."""
 Rate = Annotated[float, Bounds(above=0, cap=1000)]
 """A learning rate, or another small factor."""
+Factor = Annotated[float, Bounds(above=0, cap=1_000_000)]
 Share = Annotated[float, Bounds(least=0, below=1)]
 """A share from 0 to below 1."""
 OpenShare = Annotated[float, Bounds(above=0, below=1)]
