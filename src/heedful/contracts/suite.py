@@ -78,6 +78,7 @@ class Suite:
 SUITES: Registry[Suite] = Registry(
     "suite",
     {
+        "answers": "heedful.contracts.suites.answers:SUITE",
         "attention": "heedful.contracts.suites.attention:SUITE",
         "bert": "heedful.contracts.suites.bert:SUITE",
         "gpt": "heedful.contracts.suites.gpt:SUITE",

@@ -14,6 +14,7 @@ from heedful.course.student_file import ADAPTERS, Operation, StudentFile
 from heedful.errors import UserError
 
 FORMS = {
+    "answers": "heedful.course.forms.answers",
     "attention": "heedful.course.forms.attention",
     "bert": "heedful.course.forms.bert",
     "gpt": "heedful.course.forms.gpt",
@@ -46,7 +47,7 @@ def find_operations(file: StudentFile, suite: str) -> dict[str, Operation]:
         raise UserError(
             f"{file.path.name}: nothing in it is known as {suite}; "
             f"it has {', '.join(names[:10]) or 'no functions'}. "
-            f"Use a usual name, or write {ADAPTERS} beside it with one of {', '.join(needed)}"
+            f"Use a usual name, or write {ADAPTERS} beside it with one of {', '.join(needed) or 'answer_...'}"
         )
     return operations
 

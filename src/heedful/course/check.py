@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from heedful.contracts.subject import Subject, SubjectError
-from heedful.contracts.suite import SUITES, Suite, judge
+from heedful.contracts.suite import SUITES, Claim, Suite, judge
 from heedful.contracts.verdicts import Verdict
+from heedful.course.assignment import Assignment
 from heedful.course.bugs import Bug, name_mistake
+from heedful.course.scoring import CriterionScore, absent, check_suites, score_criteria
 from heedful.course.subject import ChildLimits, ChildSubject
+from heedful.errors import UserError
 
 
 def run_suite(
@@ -20,6 +23,7 @@ def run_suite(
     *,
     claims: Iterable[str] | None = None,
     on_verdict: Callable[[Verdict], Any] | None = None,
+    name_mistakes: bool = True,
 ) -> list[Verdict]:
     """Check a subject against a suite, and name the known mistake whose outputs it has.
 
@@ -30,7 +34,7 @@ def run_suite(
     searched: list[Bug | None] = []
 
     def name_it(verdict: Verdict) -> Verdict:
-        if verdict.status != "failed":
+        if verdict.status != "failed" or not name_mistakes:
             return verdict
         if not searched:
             searched.append(name_mistake(suite, subject))
@@ -48,7 +52,7 @@ def run_suite(
 
 def check_file(
     file: Path,
-    name: str,
+    name: str | Suite,
     *,
     claims: Iterable[str] | None = None,
     prefix: Sequence[str] = (),
@@ -60,18 +64,32 @@ def check_file(
     A file that cannot be imported has an error as the verdict of every claim; a file without anything that
     the suite is about is a `UserError`.
     """
-    suite = SUITES.find(name)
+    suite = SUITES.find(name) if isinstance(name, str) else name
     chosen = suite.select(claims)
     try:
-        with ChildSubject(file, name, prefix=prefix, limits=limits) as subject:
+        with ChildSubject(file, suite.name, prefix=prefix, limits=limits) as subject:
             return run_suite(suite, subject, claims=claims, on_verdict=on_verdict)
     except SubjectError as error:
-        verdicts = [
-            Verdict(claim.name, claim.sentence, "error", f"{file.name} cannot be imported: {error}",
-                    "; ".join(error.lines))
-            for claim in chosen
-        ]  # fmt: skip
+        verdicts = describe_failed_import(file.name, chosen, error)
         if on_verdict is not None:
             for verdict in verdicts:
                 on_verdict(verdict)
         return verdicts
+
+
+def describe_failed_import(name: str, claims: Iterable[Claim], error: SubjectError) -> list[Verdict]:
+    """Return an error as the verdict of every claim."""
+    message, hint = f"{name} cannot be imported: {error}", "; ".join(error.lines)
+    return [Verdict(claim.name, claim.sentence, "error", message, hint) for claim in claims]
+
+
+def check_assignment(file: Path, assignment: Assignment) -> list[CriterionScore]:
+    """Check a file against an assignment on this machine, without a sandbox, and give it its points."""
+
+    def check(suite: Suite) -> list[Verdict]:
+        try:
+            return check_file(file, suite)
+        except UserError as error:
+            return absent(suite, error)
+
+    return score_criteria(assignment, check_suites(assignment.list_suites(), check))

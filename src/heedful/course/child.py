@@ -96,9 +96,17 @@ def describe(error: BaseException, file: Path) -> dict[str, Any]:
     kind = "user" if isinstance(error, UserError) else kind
     frames = traceback.extract_tb(error.__traceback__)
     here = [f for f in frames if Path(f.filename).parent == file.resolve().parent]
-    lines = [f"{Path(f.filename).name} line {f.lineno}, in {f.name}: {f.line}" for f in here[-LINES:]]
-    message = str(error) if kind != "error" else f"{type(error).__name__}: {error}"
+    lines = [
+        f"{Path(f.filename).name} line {f.lineno}, in {f.name}{quote_code(f.line)}" for f in here[-LINES:]
+    ]
+    unwritten = isinstance(error, NotImplementedError) and str(error)
+    message = str(error) if kind != "error" or unwritten else f"{type(error).__name__}: {error}"
     return {"kind": kind, "message": message[:2000], "lines": [line[:300] for line in lines]}
+
+
+def quote_code(line: str | None) -> str:
+    """Return a line of code for the end of a sentence; `raise` only repeats the message."""
+    return "" if not line or line.startswith("raise ") else f": {line}"
 
 
 if __name__ == "__main__":

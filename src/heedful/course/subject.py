@@ -40,7 +40,7 @@ class ChildLimits:
 
 def child_command(file: Path, suite: str) -> list[str]:
     """Return the command line of the child; a sandbox puts its own command before it."""
-    return [sys.executable, "-m", "heedful.course.child", str(file), "--as", suite]
+    return [sys.executable, "-P", "-m", "heedful.course.child", str(file), "--as", suite]
 
 
 class ChildSubject:
@@ -91,6 +91,7 @@ class ChildSubject:
         )
         self._drain = threading.Thread(target=self.drain_output, daemon=True)
         self._drain.start()
+        self.begin_watch()
         try:
             self._operations = dict(self.receive_answer(self.limits.start)["operations"])
         except BaseException:
@@ -137,7 +138,7 @@ class ChildSubject:
             selector.register(descriptor, selectors.EVENT_WRITE)
             while rest:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise self.stop("it took too long")
+                    raise self.stop(self.describe_delay())
                 try:
                     rest = rest[os.write(descriptor, rest[:CHUNK]) :]
                 except BlockingIOError:
@@ -174,7 +175,7 @@ class ChildSubject:
             selector.register(descriptor, selectors.EVENT_READ)
             while len(parts) < n:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise self.stop("it took too long")
+                    raise self.stop(self.describe_delay())
                 data = os.read(descriptor, min(CHUNK, n - len(parts)))
                 if not data:
                     self.wait_briefly()
@@ -190,6 +191,20 @@ class ChildSubject:
         """End the child, and return the error that says why."""
         self.close()
         return SubjectStoppedError(why)
+
+    def begin_watch(self) -> None:
+        """Called when the process has begun, before its first answer; here nothing watches it."""
+
+    def describe_delay(self) -> str:
+        """Return which limit of time is exceeded."""
+        if not hasattr(self, "_operations"):
+            return f"its import took longer than {min(self.limits.start, self.limits.total):g} seconds"
+        whole = time.monotonic() >= self._deadline
+        return (
+            f"it ran longer than {self.limits.total:g} seconds"
+            if whole
+            else f"it took longer than {self.limits.call:g} seconds for one call"
+        )
 
     def describe_end(self) -> str:
         """Return how the child ended."""

@@ -24,6 +24,7 @@ from heedful.contracts.suite import Fingerprint, Suite
 TOLERANCE = 1e-3
 """Largest difference of two fingerprints that are the same, relative to the largest number."""
 MODULES: dict[str, tuple[str, ...]] = {
+    "answers": (),
     "attention": ("attention", "self_attention"),
     "bert": ("bert",),
     "gpt": ("self_attention", "gpt"),

@@ -1,0 +1,19 @@
+"""The assignments that `heedful course new` writes: a folder each, with an annotated solution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heedful.errors import unknown
+
+ABOUT = {
+    "attention": "attention by hand, with questions whose answers are tested",
+}
+"""The assignments in the order of a course."""
+
+
+def find_source(name: str) -> Path:
+    """Return the folder of an assignment's sources."""
+    if name not in ABOUT:
+        raise unknown("assignment", name, ABOUT)
+    return Path(__file__).parent / name
