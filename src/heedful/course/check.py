@@ -70,17 +70,17 @@ def check_file(
         with ChildSubject(file, suite.name, prefix=prefix, limits=limits) as subject:
             return run_suite(suite, subject, claims=claims, on_verdict=on_verdict)
     except SubjectError as error:
-        verdicts = describe_failed_import(file.name, chosen, error)
+        verdicts = repeat_error(chosen, error)
         if on_verdict is not None:
             for verdict in verdicts:
                 on_verdict(verdict)
         return verdicts
 
 
-def describe_failed_import(name: str, claims: Iterable[Claim], error: SubjectError) -> list[Verdict]:
+def repeat_error(claims: Iterable[Claim], error: SubjectError) -> list[Verdict]:
     """Return an error as the verdict of every claim."""
-    message, hint = f"{name} cannot be imported: {error}", "; ".join(error.lines)
-    return [Verdict(claim.name, claim.sentence, "error", message, hint) for claim in claims]
+    hint = "; ".join(error.lines)
+    return [Verdict(claim.name, claim.sentence, "error", str(error), hint) for claim in claims]
 
 
 def check_assignment(file: Path, assignment: Assignment) -> list[CriterionScore]:

@@ -30,9 +30,12 @@ def main() -> None:
     source, sink = take_pipes()
     warnings.simplefilter("ignore")
     try:
-        from heedful.course.adapters import load_operations
+        from heedful.course.adapters import find_operations
+        from heedful.course.student_file import StudentFile
 
-        functions = load_operations(arguments.file, arguments.suite)
+        file = StudentFile(arguments.file)
+        send(sink, {"imported": True})
+        functions = find_operations(file, arguments.suite)
         answer: dict[str, Any] = {"operations": {name: each.facts for name, each in functions.items()}}
     except BaseException as error:
         send(sink, {"error": describe(error, arguments.file)})

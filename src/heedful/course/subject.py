@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from heedful.contracts.operations import as_tensors
 from heedful.contracts.subject import NotApplicable, SubjectError, SubjectStoppedError
@@ -23,6 +23,10 @@ from heedful.errors import UserError
 CHUNK = 1 << 20
 KEPT_OUTPUT = 64 << 10
 """Bytes of what a student's code prints that are kept; the rest is read and thrown away."""
+
+
+class FailedImportError(SubjectStoppedError):
+    """The student's file cannot be imported; nothing of it can be checked."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class ChildSubject:
     ) -> None:
         self.file, self.suite, self.limits = Path(file), suite, limits or ChildLimits()
         self.output = b""
+        self.imported = False
         self._deadline = time.monotonic() + self.limits.total
         if not self.file.is_file():
             raise UserError(f"{self.file}: there is no such file")
@@ -93,12 +98,13 @@ class ChildSubject:
         self._drain.start()
         self.begin_watch()
         try:
-            self._operations = dict(self.receive_answer(self.limits.start)["operations"])
+            self.wait_for_import()
+            self._operations = self.receive_operations()
         except BaseException:
             self.close()
             raise
 
-    def __enter__(self) -> ChildSubject:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -125,7 +131,7 @@ class ChildSubject:
         self.write_frame(frame, deadline)
         outputs = as_tensors(self.receive_answer(self.limits.call).get("outputs"))
         if not isinstance(outputs, dict):
-            raise self.stop("the answer has no outputs")
+            raise self.stop("it answered something else than was asked")
         return outputs
 
     def write_frame(self, frame: bytes, deadline: float) -> None:
@@ -192,19 +198,30 @@ class ChildSubject:
         self.close()
         return SubjectStoppedError(why)
 
+    def wait_for_import(self) -> None:
+        try:
+            self.receive_answer(self.limits.start)
+        except SubjectError as error:
+            message = f"{self.file.name} cannot be imported: {error}"
+            raise FailedImportError(message, error.lines) from error
+        self.imported = True
+
+    def receive_operations(self) -> dict[str, dict[str, Any]]:
+        found = self.receive_answer(self.limits.call).get("operations")
+        if not isinstance(found, dict) or not all(isinstance(facts, dict) for facts in found.values()):
+            raise self.stop("it answered something else than was asked")
+        return found
+
     def begin_watch(self) -> None:
         """Called when the process has begun, before its first answer; here nothing watches it."""
 
     def describe_delay(self) -> str:
         """Return which limit of time is exceeded."""
-        if not hasattr(self, "_operations"):
+        if not self.imported:
             return f"its import took longer than {min(self.limits.start, self.limits.total):g} seconds"
-        whole = time.monotonic() >= self._deadline
-        return (
-            f"it ran longer than {self.limits.total:g} seconds"
-            if whole
-            else f"it took longer than {self.limits.call:g} seconds for one call"
-        )
+        if time.monotonic() >= self._deadline:
+            return f"it ran longer than {self.limits.total:g} seconds"
+        return f"it took longer than {self.limits.call:g} seconds for one call"
 
     def describe_end(self) -> str:
         """Return how the child ended."""
