@@ -156,26 +156,26 @@ for descriptor in range(3, 40):
 """
 MEMORY = """
 def dot_product_attention(q, k, v, mask=None):
-    return v + sum(len(x) for x in [b"x" * 2**26 for _ in range(100)])
+    return v + len(bytearray(2**33))
 """
 NETWORK = '\nimport socket\nsocket.create_connection(("1.1.1.1", 53), 5)\n'
 SPY = """
 import heedful.course, glob, os
 folder = os.path.dirname(heedful.course.__file__)
 found = glob.glob(folder + "/assignments/**/*.py", recursive=True) + glob.glob(folder + "/bugs/*.py")
-found += glob.glob("/**/hidden*.py", recursive=True)
+found += glob.glob("ASSIGNMENT/*") + glob.glob(os.path.dirname(os.getcwd()) + "/*/*/attention.py")
 if not found:
     raise FileNotFoundError("nothing to copy")
 """
 FAKE_TYPES = '\ndef dot_product_attention(q, k, v, mask=None):\n    return {"out": lambda: 1}\n'
 
 
-def plant_hostile(solution: str) -> list[Planted]:
+def plant_hostile(solution: str, assignment: Path) -> list[Planted]:
     """Return submissions that harm themselves only."""
     bomb = make_zip({"attention.py": b"\0" * (80 * 2**20)})
     return [
         Planted("hangs", {FILE: solution + HANG}, (DOT, HIDDEN), QUESTIONS, reason="longer than"),
-        Planted("forks", {FILE: solution + FORK}, (DOT, HIDDEN), QUESTIONS, reason="more than 24 processes|longer than"),
+        Planted("forks", {FILE: solution + FORK}, (DOT, HIDDEN), QUESTIONS, reason="more than|longer than"),
         Planted("prints", {FILE: solution + PRINT}, (DOT, HIDDEN), QUESTIONS, reason="printed more than 1 MiB"),
         Planted("exits", {FILE: solution + EXIT}, (DOT, HIDDEN), QUESTIONS, reason="ended with status 0"),
         Planted("fills", {FILE: solution + FILL}, (DOT, HIDDEN), without(DOT, HIDDEN)),
@@ -185,7 +185,7 @@ def plant_hostile(solution: str) -> list[Planted]:
         Planted("exits-at-once", {FILE: solution + EXIT_IMPORT}, ALL, reason="ended with status 0"),
         Planted("memory", {FILE: solution + MEMORY}, (DOT, HIDDEN), without(DOT, HIDDEN)),
         Planted("network", {FILE: solution + NETWORK}, ALL),
-        Planted("spies", {FILE: solution + SPY}, ALL),
+        Planted("spies", {FILE: solution + SPY.replace("ASSIGNMENT", str(assignment.resolve()))}, ALL),
         Planted("other-types", {FILE: solution + FAKE_TYPES}, (DOT, HIDDEN), without(DOT, HIDDEN)),
         Planted("bomb", {"bomb.zip": bomb}, ALL, reason="more than 50 MiB"),
         Planted("escapes", {"e.zip": make_zip({"../../attention.py": solution})}, ALL, reason="leads out of"),
@@ -222,21 +222,26 @@ def plant_bugs(solution: str, number: int) -> list[Planted]:
     return planted
 
 
-def plant_class(folder: Path, number: int) -> tuple[Path, Path, list[Planted]]:
-    """Write an assignment and a class; return both folders and what was planted."""
+def plant_class(
+    folder: Path, number: int = 40, names: Sequence[str] = ()
+) -> tuple[Path, Path, list[Planted]]:
+    """Write an assignment and a class (or those of it with these names); return both folders and what is planted."""
     assignment = folder / "assignment"
     write_assignment("attention", assignment, seed=5)
     path = assignment / "assignment.toml"
     path.write_text(path.read_text("utf-8").partition("[limits]")[0] + LIMITS, "utf-8")
     solution = (assignment / "solution.py").read_text("utf-8")
     starter = (assignment / "starter" / FILE).read_text("utf-8")
-    right, hostile = plant_right(solution, starter), plant_hostile(solution)
-    few = [right[0], hostile[0], hostile[6], *plant_bugs(solution, 2), right[1], hostile[3], hostile[14]]
-    planted = few[:number]
-    if number > len(few):
-        others = [p for p in (*right, *hostile) if p not in few]
-        planted = [*few[:3], *few[5:], *others]
-        planted += plant_bugs(solution, number - len(planted))
+    right, hostile = plant_right(solution, starter), plant_hostile(solution, assignment)
+    first = ["right-zip", "hangs", "forks", "prints", "exits", "patches"]
+    ordered = sorted([*right, *hostile], key=lambda p: first.index(p.name) if p.name in first else len(first))
+    if names:
+        planted = [p for p in ordered if p.name in names]
+    else:
+        others = [*ordered[:6], *plant_bugs(solution, 2), *ordered[6:]]
+        planted = others[:number]
+        if number > len(others):
+            planted = [*ordered, *plant_bugs(solution, number - len(ordered))]
     submissions = folder / "submissions"
     submissions.mkdir()
     for each in planted:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 import heedful
-from heedful.contracts.subject import SubjectError
+from heedful.contracts.subject import SubjectError, SubjectStoppedError
 from heedful.contracts.suite import Claim, Suite
 from heedful.contracts.verdicts import Verdict
 from heedful.course.assignment import Assignment
@@ -36,7 +36,7 @@ from heedful.runs.files import write_json
 
 MOST_RESTARTS = 3
 """Times that a suite goes on in a new process after one was stopped."""
-MOST_SOURCE = 200_000
+MOST_SOURCE, MOST_PRINTED = 200_000, 4000
 FORMAT = 1
 """Results of another format are graded again."""
 
@@ -110,7 +110,10 @@ def grade_submission(task: Task) -> Result:
         if file is not None:
             grading = Grading(assignment, folder, file, task.sandbox)
             verdicts = check_suites(assignment.list_suites(), grading.check)
-            stopped, printed = grading.stopped, grading.printed
+            stopped, printed = (
+                grading.stopped,
+                grading.printed[:MOST_PRINTED].decode("utf-8", errors="replace"),
+            )
         scores = score_criteria(assignment, verdicts)
         result = Result(
             task.submission.name,
@@ -157,7 +160,7 @@ class Grading:
         self.folder, self.file, self.isolated = folder, file, sandbox
         self.limits = assignment.table.limits
         self.stopped: list[str] = []
-        self.printed = ""
+        self.printed = bytearray()
         self.import_error: SubjectError | None = None
 
     def check(self, suite: Suite) -> list[Verdict]:
@@ -200,7 +203,9 @@ class Grading:
         sandbox = make_sandbox(self.folder, limits, isolated=self.isolated)
         done: list[Verdict] = []
         try:
-            with SandboxedSubject(self.file, suite.name, sandbox, self.limits.call_seconds) as subject:
+            with SandboxedSubject(
+                self.file, suite.name, sandbox, self.limits.call_seconds, self.printed
+            ) as subject:
 
                 def note(verdict: Verdict) -> None:
                     done.append(verdict)
@@ -212,10 +217,8 @@ class Grading:
                 except EndedError:
                     by_name = {claim.name: claim for claim in suite.claims}
                     return done, by_name[done[-1].claim]
-                finally:
-                    self.printed = self.printed or subject.output[:4000].decode("utf-8", errors="replace")
         except SubjectError as error:
-            if not error.lines:
+            if isinstance(error.__cause__ or error, SubjectStoppedError):
                 self.stopped.append(str(error))
             if isinstance(error, FailedImportError):
                 self.import_error = error

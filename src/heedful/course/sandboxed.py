@@ -13,8 +13,10 @@ IMPORT_SECONDS = 60.0
 class SandboxedSubject(ChildSubject):
     """A submission's file in a sandbox of its own; whatever it does, the reason why it ended is kept."""
 
-    def __init__(self, file: Path, suite: str, sandbox: Sandbox, call_seconds: float) -> None:
-        self.sandbox = sandbox
+    def __init__(
+        self, file: Path, suite: str, sandbox: Sandbox, call_seconds: float, printed: bytearray
+    ) -> None:
+        self.sandbox, self.kept = sandbox, printed
         self.printed = 0
         self.watch: Watch | None = None
         limits = sandbox.limits
@@ -36,8 +38,7 @@ class SandboxedSubject(ChildSubject):
         most = self.sandbox.limits.output_bytes
         while data := self.process.stderr.read1(CHUNK):  # type: ignore[attr-defined]
             self.printed += len(data)
-            if len(self.output) < KEPT_OUTPUT:
-                self.output += data[: KEPT_OUTPUT - len(self.output)]
+            self.kept += data[: max(0, KEPT_OUTPUT - len(self.kept))]
             if self.printed > most and self.watch is not None and not self.watch.reason:
                 self.watch.stop(f"printed more than {most / MIB:g} MiB")
 

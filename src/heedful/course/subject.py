@@ -250,3 +250,5 @@ class ChildSubject:
                 if pipe is not None:
                     pipe.close()
         self._drain.join(1)
+        if self.process.stderr is not None and not self._drain.is_alive():
+            self.process.stderr.close()
