@@ -7,7 +7,8 @@ import { offerPeople, showGroups, showPerson } from "./language_model_person.js"
 const $ = (id) => document.getElementById(id);
 const API = "/api/language_model";
 const SETTINGS = ["temperature", "top_k", "top_p", "seed"];
-const offered = await models((model) => model.form === "network" && ["causal", "text2text"].includes(model.head));
+const offered = await models((model) => model.form === "network" && ["causal", "text2text"].includes(model.head)
+  && !model.labels.length);
 let about = null;
 let shown = null;
 let writing = false;
