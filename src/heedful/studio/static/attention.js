@@ -91,7 +91,7 @@ async function open() {
   }
   say("Loading the model…");
   try {
-    about = await api(`${API}/describe`, { model: name });
+    about = await api(`${API}/describe`, { model: name }, { progress: () => {} });
   } catch (error) {
     if (!error.canceled) say();
     return;

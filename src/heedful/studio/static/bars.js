@@ -3,7 +3,7 @@
 import { fill, svg } from "./base.js";
 
 const ROW = 26;
-const NUMBER = 66;
+const NUMBER = 74;
 
 /** Draw rows of bars in an element, again whenever its width changes.
  *

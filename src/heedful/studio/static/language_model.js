@@ -9,6 +9,8 @@ const API = "/api/language_model";
 const SETTINGS = ["temperature", "top_k", "top_p", "seed"];
 const offered = await models((model) => model.form === "network" && ["causal", "text2text"].includes(model.head)
   && !model.labels.length);
+/** With progress, a request that a newer one replaces is no error in the console. */
+const REPLACEABLE = { progress: () => {} };
 let about = null;
 let shown = null;
 let writing = false;
@@ -69,7 +71,7 @@ async function open() {
   }
   say("Loading the model…");
   try {
-    about = await api(`${API}/describe`, { model: name });
+    about = await api(`${API}/describe`, { model: name }, REPLACEABLE);
   } catch (error) {
     if (!error.canceled) say();
     return;
@@ -116,7 +118,7 @@ async function read(more) {
   const { at } = state.get();
   let answer;
   try {
-    answer = await api(`${API}/read`, params(more ?? (at ? { at: Number(at) - 1 } : {})));
+    answer = await api(`${API}/read`, params(more ?? (at ? { at: Number(at) - 1 } : {})), REPLACEABLE);
   } catch (error) {
     if (!error.canceled) stop();
     return null;
@@ -160,12 +162,14 @@ function draw() {
   $("results").hidden = false;
   drawTokens();
   const place = at < tokens.length ? tokens[at] : null;
-  $("place-title").textContent = place ? `Instead of “${place.piece}”` : "What comes next";
+  const last = place && ended && at === tokens.length - 1;
+  $("place-title").textContent = last ? "Instead of the end" : place ? `Instead of “${place.piece}”` : "What comes next";
   const row = place && shown.top.find((one) => one.id === place.id);
   $("place").textContent = [
     place ? `Token ${at + 1} had a probability of ${percent(place.probability)} and was number ${row.rank} in order.` : "",
     `${shown.entropy.toFixed(1)} bits of doubt.`,
-    changed() ? `${shown.possible.toLocaleString("en")} tokens can be drawn; a bar is the probability of drawing, the dashed line the model's own.` : "",
+    greedy() ? "At temperature 0 the most probable token is taken." : "",
+    changed() ? `${shown.possible === 1 ? "1 token" : `${shown.possible.toLocaleString("en")} tokens`} can be drawn; a bar is the probability of drawing, the dashed line the model's own.` : "",
     "Choose one to put it there and go on.",
   ].join(" ");
   drawBars($("distribution"), [...shown.top.map((one) => ({
@@ -184,19 +188,24 @@ function draw() {
   if (!writing) tellPerson();
 }
 
-const changed = () => Number($("temperature").value) !== 1 || $("top_k").value !== "" || ($("top_p").value !== "" && Number($("top_p").value) !== 1);
+const greedy = () => $("temperature").value !== "" && Number($("temperature").value) === 0;
+const changed = () => !greedy() && (Number($("temperature").value || 1) !== 1 || $("top_k").value !== "" || ($("top_p").value !== "" && Number($("top_p").value) !== 1));
 
 function drawTokens() {
   const focused = [...$("tokens").querySelectorAll("button")].indexOf(document.activeElement);
   const end = shown.ended ? shown.tokens.length - 1 : -1;
+  const text = $("text").value;
+  const gap = about.fills && !about.whole ? text.indexOf("___") : -1;
+  const before = gap >= 0 ? text.slice(0, gap).trimEnd() : about.whole ? `${text} → ` : about.asks ? `${text} ` : text;
   fill($("tokens"),
-    el("span", { class: "given" }, about.whole ? `${$("text").value} → ` : $("text").value, about.asks && !about.whole ? " " : ""),
+    el("span", { class: "given" }, before),
     shown.tokens.map((token, i) => el("button", {
       type: "button", class: `token${i === end ? " end" : ""}`, "aria-pressed": String(i === shown.at && !writing),
       title: percent(token.probability), "aria-label": `${token.piece}, ${percent(token.probability)}`,
       style: { "--doubt": `${Math.round(55 * (1 - token.probability))}%` },
       onclick: () => { stop(); state.set({ at: i + 1 }); read(); },
-    }, i === end ? "end" : token.piece.replaceAll("␣", " ").replaceAll("↵", "\n"))));
+    }, i === end ? "end" : token.piece.replaceAll("␣", " ").replaceAll("↵", "\n"))),
+    gap < 0 ? null : el("span", { class: "given" }, text.slice(gap + 3)));
   if (focused >= 0) $("tokens").querySelectorAll("button")[focused]?.focus();
 }
 

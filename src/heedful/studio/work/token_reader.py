@@ -78,7 +78,8 @@ class TokenReader:
         if not goes_on:  # what was expected after the last token that stays was not kept: it is read again
             shared = max(0, shared - 1)
         before = self.after if goes_on and shared >= first else None
-        self.shorten(shared, first)
+        self.shorten(shared)
+        self.logs = self.logs[: max(0, shared + (0 if goes_on else 1) - first)]
         with torch.inference_mode():
             states = self.run(torch.tensor([ids[shared:]]), torch.tensor([ids]), prompt)
             begin = max(0, first - 1 - shared)  # only new tokens have a probability
@@ -106,10 +107,9 @@ class TokenReader:
         states: Tensor = self.body(ids, cache=cache)
         return states
 
-    def shorten(self, length: int, first: int) -> None:
+    def shorten(self, length: int) -> None:
         """Forget all tokens but the first `length`."""
         self.ids = self.ids[:length]
-        self.logs = self.logs[: max(0, length - first)]
         self.cache.length = length
         for layer in self.cache.layers:
             if layer.self_attention is not None:
