@@ -168,7 +168,7 @@ def test_a_person_writes_and_takes_another_token(tab: Any) -> None:
     assert "6 tokens written" in page.locator("#state").inner_text()
     first = page.url
     page.locator(".token").nth(2).click()
-    page.get_by_role("heading", name="Instead of").wait_for()
+    page.get_by_text("Token 3 had a probability of").wait_for()
     bars = page.locator("#distribution .bar-row title").all_text_contents()
     expected = read_on(
         {"model": RUN, "text": PROMPT, "ids": ids_of(page.url)[:2]}, open_store(tab.served), quiet
