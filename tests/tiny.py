@@ -51,6 +51,27 @@ def make_task(folder: Path, rows: int = 60, *, dev: bool = True, seed: int = 0) 
     return folder
 
 
+def make_kind(folder: Path, kind: str, rows: int = 60) -> Path:
+    """Texts with good and bad words: which of them occur, how many more good ones, or that in classes."""
+    rng = random.Random(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, count in (("train", rows), ("dev", rows // 2), ("test", rows // 3)):
+        lines = ["text,good,bad" if kind == "labels" else "text,score"]
+        for _ in range(count):
+            good, bad = rng.randint(0, 3), rng.randint(0, 3)
+            words = rng.choices(PLAIN, k=4) + rng.choices(GOOD, k=good) + rng.choices(BAD, k=bad)
+            rng.shuffle(words)
+            difference = max(-1, min(1, good - bad))
+            answer = {
+                "labels": f"{int(good > 0)},{int(bad > 0)}",
+                "number": f"{10 + 1.25 * (good - bad):.2f}",
+                "ordered": f"{difference + 2}",
+            }[kind]
+            lines.append(f"{' '.join(words)},{answer}")
+        (folder / f"{split}.csv").write_text("\n".join([*lines, ""]), "utf-8")
+    return folder
+
+
 def make_model(
     folder: Path, *, d_model: int = 16, dropout: float = 0.1, words: int = 0, max_len: int = 64
 ) -> Path:

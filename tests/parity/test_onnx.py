@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import torch
 from oracles import BERT, DISTILBERT, GPT2, ORACLES, ROBERTA, T5, Oracle, batch, theirs
 
 from heedful import checkpoints, methods, models
@@ -82,3 +83,27 @@ def test_a_mechanism_without_an_onnx_form_is_refused(tmp_path: Path) -> None:
     assert isinstance(model, Classifier)
     with pytest.raises(UserError, match="bigbird attention"):
         write_graph(model, 0, tmp_path / "model.onnx")
+
+
+def test_ordered_thresholds_are_part_of_the_graph(tmp_path: Path) -> None:
+    """Also where a class is so improbable that its probability is 0 in float32."""
+    _, model = load_classifier(BERT, tmp_path)
+    ordinal = models.build(model.config, "classify", 4, "ordinal")
+    assert isinstance(ordinal, Classifier)
+    ordinal.head.set_thresholds(torch.tensor([-200.0, 0.0, 1e-3]))
+    for lengths in SHAPES:
+        inputs = batch(BERT, lengths)
+        found = run_graph(ordinal.eval(), tmp_path, inputs)
+        assert np.abs(found - ordinal(**inputs).detach().numpy()).max() <= TOLERANCE
+
+
+def test_the_texts_of_a_pair_are_read_apart_in_the_graph(tmp_path: Path) -> None:
+    _, plain = load_classifier(BERT, tmp_path)
+    model = models.build(plain.config.replace(pool="apart"), "classify").eval()
+    assert isinstance(model, Classifier)
+    for lengths in ((9, 4, 3, 7), (20, 20, 2)):
+        inputs = batch(BERT, lengths)
+        inputs["token_type_ids"] = inputs["attention_mask"] * (torch.arange(max(lengths)) > 0)
+        inputs["token_type_ids"][0, :5] = 0
+        found = run_graph(model, tmp_path, inputs)
+        assert np.abs(found - model(**inputs).detach().numpy()).max() <= TOLERANCE

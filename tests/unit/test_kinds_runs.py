@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,32 +21,11 @@ from heedful.runs.directory import Run
 from heedful.training.build import build_job
 from heedful.training.rescore import evaluate_split
 from heedful.training.train import train_run
-from tiny import BAD, GOOD, PLAIN, make_model
+from tiny import make_kind, make_model
 
 CONFIG = PRESETS["bert-tiny"].config.replace(d_model=4, n_heads=1, d_head=4)
 KINDS = ("labels", "number", "ordered")
 METHODS = ("full", "head", "prompt", "prefix", "lora", "bitfit", "top-layers")
-
-
-def make_kind(folder: Path, kind: str, rows: int = 60) -> Path:
-    """Texts with good and bad words: which of them occur, how many more good ones, or that in classes."""
-    rng = random.Random(0)
-    folder.mkdir(parents=True, exist_ok=True)
-    for split, count in (("train", rows), ("dev", rows // 2), ("test", rows // 3)):
-        lines = ["text,good,bad" if kind == "labels" else "text,score"]
-        for _ in range(count):
-            good, bad = rng.randint(0, 3), rng.randint(0, 3)
-            words = rng.choices(PLAIN, k=4) + rng.choices(GOOD, k=good) + rng.choices(BAD, k=bad)
-            rng.shuffle(words)
-            difference = max(-1, min(1, good - bad))
-            answer = {
-                "labels": f"{int(good > 0)},{int(bad > 0)}",
-                "number": f"{10 + 1.25 * (good - bad):.2f}",
-                "ordered": f"{difference + 2}",
-            }[kind]
-            lines.append(f"{' '.join(words)},{answer}")
-        (folder / f"{split}.csv").write_text("\n".join([*lines, ""]), "utf-8")
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -138,6 +138,7 @@ def tracking_python(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3000)  # packages are installed first
 @pytest.mark.parametrize("name", READ)
 def test_trackers_get_the_curve_offline(name: str, run: Path, tracking_python: str, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")

@@ -308,7 +308,7 @@ def evaluate(
             raise UserError(
                 f"{folder}: has no data of its own; --data FILE has the labeled texts to score it on"
             )
-        result = score_folder(folder, materialize(data), columns, strict=strict)
+        result = score_folder(folder, materialize(data), columns, strict=strict, metric=metric)
         return EvaluationResult(RunResult(folder), {rescore.NEW: result})
     if Run.open(folder).read_config().get("command") != "pretrain":
         if corpus is not None or sentences:

@@ -48,6 +48,8 @@ PAIRS = (
     ("text_a", "text_b"),
     ("text", "pair"),
     ("text", "text_pair"),
+    ("text", "text2"),
+    ("sentence", "sentence2"),
     ("query", "passage"),
     ("query", "document"),
 )

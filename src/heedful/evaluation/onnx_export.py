@@ -13,6 +13,7 @@ import torch
 
 from heedful import __version__, checkpoints
 from heedful.errors import UserError
+from heedful.evaluation.kind_scorer import name_set
 from heedful.evaluation.metrics import find_metric
 from heedful.inference.export import EXPORTED_OPTIONS
 from heedful.inference.loading import iterate_predictions, load_run, read_run_facts, reads_pairs
@@ -33,6 +34,7 @@ from heedful.inference.onnx.speed import SINGLE, TOGETHER, Labels, measure_laten
 from heedful.inference.predictor import Floats
 from heedful.linear.model import WORDS, TfidfModel
 from heedful.logs import notice
+from heedful.problems import find_problem_of_task
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, to_json_value, write_json
 from heedful.runs.schemas import Prediction
@@ -52,9 +54,11 @@ class DevRows:
 
     texts: list[str]
     pairs: list[str] | None
-    targets: np.ndarray[Any, np.dtype[np.int64]]
-    """The number of the right label; none where the run has stored no predictions."""
-    metric: str
+    targets: np.ndarray[Any, np.dtype[Any]]
+    """The right answers: numbers of labels, 0 or 1 per label, or numbers; none where the run has stored no
+    predictions."""
+    metrics: tuple[str, ...]
+    """What the models are compared by, the run's own metric first."""
     logits: Floats
     probabilities: Floats
 
@@ -106,7 +110,9 @@ def write_facts(run: Run, predictor: ClassifierPredictor, folder: Path) -> None:
             "format": FORMAT,
             "heedful_version": __version__,
             "precision": "float32",
+            "kind": predictor.kind,
             "labels": predictor.labels,
+            "thresholds": predictor.thresholds,
             "max_len": predictor.max_len,
             "long_texts": predictor.long_texts,
             "pad_id": predictor.tokenizer.pad_id or 0,
@@ -123,30 +129,47 @@ def add_facts(folder: Path, **facts: Any) -> None:
 
 def read_dev_rows(run: Run, predictor: ClassifierPredictor) -> DevRows:
     """Return the dev rows that the run has stored, with the outputs of its model now."""
-    numbers = {label: number for number, label in enumerate(predictor.labels)}
     rows: list[Prediction] = []
+    answers: list[Any] = []
     for row in iterate_predictions(run, ("dev",)):
-        if row.text is not None and row.label in numbers:
+        answer = read_answer(row, predictor)
+        if row.text is not None and answer is not None:
             rows.append(row)
+            answers.append(answer)
         if len(rows) == DEV_ROWS:
             break
     results = run.read_results().splits if run.has_results else {}
-    metric = results["dev"].metric if "dev" in results else "accuracy"
-    targets = np.array([numbers[str(row.label)] for row in rows], np.int64)
+    usual = find_problem_of_task(predictor.kind).metric
+    metrics = [results["dev"].metric if "dev" in results else usual]
+    if predictor.kind == "number":  # correlations do not see numbers that are all too large
+        metrics.append("rmse")
+    targets = np.array(answers, np.float64 if predictor.kind == "number" else np.int64)
     if rows:
         texts = [str(row.text) for row in rows]
         pairs = [str(row.pair) for row in rows] if rows[0].pair is not None else None
     else:
         notice(f"{run.path}: has no predictions on dev; made-up texts are measured, and no score is compared")
-        texts, pairs = [SMALL] * TOGETHER, None
+        texts = [SMALL] * TOGETHER
+        paired = predictor.model.config.pool == "apart" or bool(reads_pairs(run.path))
+        pairs = [SMALL] * TOGETHER if paired else None
     probabilities = predictor.predict_proba(texts, pairs)
-    return DevRows(texts, pairs, targets, metric, network_logits(predictor, texts, pairs), probabilities)
+    names = tuple(dict.fromkeys(metrics))
+    return DevRows(texts, pairs, targets, names, network_logits(predictor, texts, pairs), probabilities)
+
+
+def read_answer(row: Prediction, predictor: ClassifierPredictor) -> Any:
+    """Return the right answer of a row of dev as `DevRows.targets` has it; None if it is not known."""
+    if predictor.kind == "number":
+        return row.value
+    if predictor.kind == "labels":
+        return None if row.labels is None else [int(label in row.labels) for label in predictor.labels]
+    return predictor.labels.index(row.label) if row.label in predictor.labels else None
 
 
 def network_logits(
     predictor: ClassifierPredictor, texts: Sequence[str], pairs: Sequence[str] | None
 ) -> Floats:
-    rows = np.full((len(texts), len(predictor.labels)), np.nan)
+    rows = np.full((len(texts), max(1, len(predictor.labels))), np.nan)
     typed = predictor.model.config.n_types > 1
     limits: dict[str, Any] = {"max_len": predictor.max_len, "long_texts": predictor.long_texts}
     with torch.inference_mode():
@@ -161,10 +184,14 @@ def network_logits(
 def load_graph(graph: Path, predictor: ClassifierPredictor) -> OnnxPredictor:
     facts = {
         "max_len": predictor.max_len,
+        "kind": predictor.kind,
         "labels": predictor.labels,
+        "thresholds": predictor.thresholds,
         "long_texts": predictor.long_texts,
     }
-    return OnnxPredictor(open_session(graph), predictor.tokenizer, facts, predictor.model.words)
+    onnx = OnnxPredictor(open_session(graph), predictor.tokenizer, facts, predictor.model.words)
+    onnx.decision = predictor.decision
+    return onnx
 
 
 def graph_logits(graph: Path, predictor: ClassifierPredictor, rows: DevRows) -> Floats:
@@ -225,28 +252,44 @@ def order_by_sensitivity(
     return sorted(parts, key=lambda part: -errors[part])
 
 
-def compare_on_dev(predictor: OnnxPredictor, rows: DevRows) -> Comparison | None:
-    """Compare with the run's own model on dev by the paired test of the run's metric."""
+def compare_on_dev(predictor: OnnxPredictor, rows: DevRows) -> list[Comparison]:
+    """Compare with the run's own model on dev by the paired test of each metric."""
     if len(rows.targets) < 2:
-        return None
-    metric = find_metric(rows.metric, predictor.labels)
+        return []
+    comparisons = []
     outputs = (predictor.predict_proba(rows.texts, rows.pairs), rows.probabilities)
-    arms = [metric.pick_outputs(each) for each in outputs]
-    names = ("onnx", "torch")
-    compared = metric.paired_test(rows.targets, arms[:1], arms[1:], names=names)
-    return replace(compared, higher_is_better=metric.higher_is_better)
+    for name in rows.metrics:
+        metric = find_metric(name, predictor.labels)
+        reads_all = metric.reads == "probabilities"
+        arms = [each if reads_all else predictor.choose_answers(each) for each in outputs]
+        compared = metric.paired_test(rows.targets, arms[:1], arms[1:], names=("onnx", "torch"))
+        comparisons.append(replace(compared, higher_is_better=metric.higher_is_better))
+    return comparisons
 
 
 def find_loss(predictor: OnnxPredictor, rows: DevRows) -> str | None:
     """Return what a model loses against the run's own, in words; None if nothing is shown."""
-    predicted = predictor.predict_proba(rows.texts, rows.pairs).argmax(1)
-    if len(set(predicted.tolist())) == 1 < len(set(rows.probabilities.argmax(1).tolist())):
-        return f'collapses: it gives "{predictor.labels[predicted[0]]}" to every row of dev'
-    c = compare_on_dev(predictor, rows)
-    if c is None or not c.differs or (c.difference > 0) == c.higher_is_better:
+    probabilities = predictor.predict_proba(rows.texts, rows.pairs)
+    answer = find_only_answer(predictor, probabilities)
+    if answer is not None and find_only_answer(predictor, rows.probabilities) is None:
+        return f'collapses: it gives "{answer}" to every row of dev'
+    for name, c in zip(rows.metrics, compare_on_dev(predictor, rows), strict=False):
+        if c.differs and (c.difference < 0) == c.higher_is_better:
+            title = find_metric(name, predictor.labels).title
+            return f"loses on dev: {title} {c.value_a:.3f} against {c.value_b:.3f}, beyond chance"
+    return None
+
+
+def find_only_answer(predictor: OnnxPredictor, rows: Floats) -> str | None:
+    """Return the answer that is given to every text, in words; None if there are several."""
+    answers = predictor.choose_answers(rows)
+    if not len(answers) or (answers != answers[0]).any():
         return None
-    title = find_metric(rows.metric, predictor.labels).title
-    return f"loses on dev: {title} {c.value_a:.3f} against {c.value_b:.3f}, beyond chance"
+    if predictor.kind == "number":
+        return f"{answers[0]:.6g}"
+    if predictor.kind == "labels":
+        return name_set(answers[0], predictor.labels)
+    return predictor.labels[int(answers[0])]
 
 
 def measure(
@@ -263,21 +306,28 @@ def measure(
     some = rows.texts[:TOGETHER], None if rows.pairs is None else rows.pairs[:TOGETHER]
     memory = {"onnx": measure_memory(folder, *some), "torch": measure_memory(run.path, *some)}
     speeds = {name: Speeds(single[name], together[name], memory.get(name)) for name in models}
-    labels = onnx.predict_proba(rows.texts, rows.pairs).argmax(1)
-    c = compare_on_dev(onnx, rows)
+    onnx.decision = predictor.decision
+    ours, theirs = (
+        onnx.choose_answers(each) for each in (onnx.predict_proba(rows.texts, rows.pairs), rows.probabilities)
+    )
     compared = None
-    if c is not None:
-        title = find_metric(rows.metric, onnx.labels).title
+    for c in compare_on_dev(onnx, rows)[:1]:
+        title = find_metric(rows.metrics[0], onnx.labels).title
         loses = c.differs and (c.difference < 0) == c.higher_is_better
         compared = Difference(title, c.difference, c.low, c.high, c.p, c.n, shown=c.differs, loses=loses)
     return Measures(
         precision="float32",
         largest_logit_difference=difference,
-        same_label=float(np.mean(labels == rows.probabilities.argmax(1))),
+        same_label=None if onnx.kind == "number" else share_of_equal(ours, theirs),
         speeds=speeds,
         size_mb={"onnx": round((folder / GRAPH).stat().st_size / 1e6, 1), "torch": weights_size(predictor)},
         difference=compared,
     )
+
+
+def share_of_equal(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> float:
+    equal = (ours == theirs).reshape(len(ours), -1).all(1)
+    return float(equal.mean())
 
 
 def weights_size(predictor: ClassifierPredictor) -> float:

@@ -29,7 +29,7 @@ from heedful.runs.json_files import read_json_object
 from heedful.text.model_folders import find_folder
 
 EXPORTED_OPTIONS = (
-    "task", "objective", "max_len", "long_texts", "attention", "label_words", "labels", "text_column",
+    "task", "kind", "objective", "max_len", "long_texts", "attention", "label_words", "labels", "text_column",
     "pair_column", "label_column",
 )  # fmt: skip
 

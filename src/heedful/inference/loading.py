@@ -74,6 +74,8 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
         from heedful.inference.networks import make_predictor
 
         predictor = make_predictor(folder, config, device)
+    if config.get("kind") == "ordered" and predictor.kind == "classify":  # read like labels without an order
+        predictor.kind = "ordered"
     predictor.config, predictor.long_texts = config, config.get("long_texts", "cut")
     predictor.run, predictor.decision = Path(path).expanduser(), read_decision(folder)
     return predictor

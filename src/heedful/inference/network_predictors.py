@@ -68,7 +68,7 @@ class ClassifierPredictor(LogitPredictor):
     model: Classifier
 
     def __init__(self, model: Classifier, tokenizer: Tokenizer, max_len: int, labels: Sequence[str]) -> None:
-        self.kind = KINDS.get(model.problem_type or "", "classify")
+        self.kind = KINDS.get(model.problem_type or "", "ordered" if model.form == "ordinal" else "classify")
         super().__init__(model, tokenizer, max_len, () if self.kind == "number" else labels)
         self.thresholds = model.thresholds
 

@@ -161,6 +161,13 @@ class Predictor(ABC):
             probabilities = dict(zip(self.labels, row.tolist(), strict=True))
             yield PredictedLabel(self.labels[best], float(row[best]), probabilities)
 
+    def choose_answers(self, rows: Floats) -> npt.NDArray[Any]:
+        """Return what is predicted for rows of `predict_proba`: numbers of labels, or with several labels per
+        text 0 or 1 for each, or the numbers themselves."""
+        if self.kind == "number":
+            return rows
+        return apply_thresholds(rows, self.thresholds) if self.kind == "labels" else self.choose_labels(rows)
+
     def choose_set(self, row: Sequence[float]) -> PredictedLabels:
         """Return the labels whose probabilities reach their thresholds."""
         chosen = apply_thresholds(np.asarray(row)[None], self.thresholds)[0]

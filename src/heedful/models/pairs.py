@@ -14,18 +14,24 @@ def separate_pairs(ids: Tensor, mask: Tensor | None, types: Tensor | None) -> tu
     A pair is `[CLS] first [SEP] second [SEP]`, where the tokens of the second text have the type 1. The
     second text gets the first token of its pair, so that both look as they do alone.
     """
+    places, separate_mask = find_places(ids, mask, types)
+    separate_ids = torch.cat([ids, ids]).gather(1, places)
+    return separate_ids.masked_fill(~separate_mask, 0), separate_mask
+
+
+def find_places(ids: Tensor, mask: Tensor | None, types: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return where in its pair each token of the texts is, and which of these are tokens, both [2 b, s]."""
     real = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
     if types is None or not bool((real & (types == 1)).any(1).all()):
         raise UserError("pool apart compares the two texts of a pair; a text came without a second one")
     second = real & (types == 1)
     begins = (real & ~second).sum(1, keepdim=True)  # [b, 1]
     sizes = torch.cat([begins, second.sum(1, keepdim=True) + 1])  # [2 b, 1]
-    along = torch.arange(int(sizes.max()), device=ids.device)[None]  # [1, s]
-    places = torch.cat([along.expand(len(ids), -1), (begins - 1 + along).masked_fill(along == 0, 0)])
+    longest = ids.shape[1] if torch.jit.is_tracing() else int(sizes.max())  # a graph is for any pairs
+    along = torch.arange(longest, device=ids.device)[None]  # [1, s]
+    places = torch.cat([along.expand(ids.shape[0], -1), (begins - 1 + along).masked_fill(along == 0, 0)])
     separate_mask = along < sizes
-    places = places.masked_fill(~separate_mask, 0)
-    separate_ids = torch.cat([ids, ids]).gather(1, places)
-    return separate_ids.masked_fill(~separate_mask, 0), separate_mask
+    return places.masked_fill(~separate_mask, 0), separate_mask
 
 
 def compare_means(first: Tensor, second: Tensor) -> Tensor:

@@ -202,6 +202,7 @@ FINDINGS = {
     "collapse": "one answer to nearly everything",
     "causality": "sees what comes later",
     "reload": "other answers when loaded again",
+    "same_alone": "other answers beside other texts",
     "tokenizer_fits": "tokenizer does not fit",
     "labels_everywhere": "labels missing in a split",
     "shared_texts": "texts in several splits",

@@ -19,6 +19,7 @@ from heedful.errors import UserError, shorten
 from heedful.inference.explanations.target import Target
 from heedful.inference.explanations.words import TextWords
 from heedful.inference.network_predictors import LogitPredictor
+from heedful.models.pairs import find_places
 from heedful.inference.predictor import Floats
 from heedful.text.tokenizer import LocatedEncoding
 
@@ -122,10 +123,16 @@ class Path:
             types=[np.array(self.tokens.types)] * n if typed else None,
         )
         tensors = {name: tensor.to(embedded.device) for name, tensor in part.tensors().items()}
-        ids = tensors["ids"]
+        ids, places = tensors["ids"], None
+        if predictor.model.config.pool == "apart":  # each text of a pair is embedded by itself
+            places, _ = find_places(ids, tensors.get("mask"), tensors.get("types"))
 
         def replace(table: Any, inputs: tuple[Tensor, ...], out: Tensor) -> Tensor:
             (asked,) = inputs
+            if places is not None and asked.shape == places.shape:
+                return torch.cat([embedded, embedded]).gather(
+                    1, places[..., None].expand(*places.shape, out.shape[2])
+                )
             if asked.shape == ids.shape and torch.equal(asked, ids):
                 return embedded
             if asked.shape == ids.shape and torch.equal(asked[:, 1:], ids[:, :-1]):  # T5's decoder

@@ -81,7 +81,7 @@ def write_graph(model: Classifier, pad_id: int, path: Path) -> float:
     options: dict[str, Any] = {"input_names": names, "output_names": ["logits"], "dynamic_axes": axes}
     # torch.export, which dynamo=True would use, refuses decisions that depend on data, such as checks.
     options |= {"opset_version": OPSET, "dynamo": False}
-    with torch.no_grad(), quiet_recording(), with_rms_norm():
+    with torch.no_grad(), quiet_recording(), with_more_operations():
         try:
             torch.onnx.export(graph, example, content, **options)  # type: ignore[arg-type]
         except RECORDING_ERRORS as error:
@@ -127,6 +127,8 @@ def made_batches(model: Classifier, pad_id: int) -> Iterator[Batch]:
         if config.eos_id is not None:
             ids[np.arange(b), lengths - 1] = config.eos_id
         types = random.integers(0, max(1, config.n_types), (b, t)) * mask
+        if config.pool == "apart":  # pairs: the second half of each is its second text
+            types = (np.arange(t) >= np.maximum(1, lengths[:, None] // 2)) * mask
         yield Batch(np.arange(b), np.where(mask, ids, pad_id), mask, types)
 
 
@@ -134,19 +136,26 @@ def made_batches(model: Classifier, pad_id: int) -> Iterator[Batch]:
 def quiet_recording() -> Iterator[None]:
     """Silence torch's remarks on values that depend on the data: whether they matter is measured."""
     logger: Any = logging.getLogger("torch.onnx")
-    level = logger.level
+    level, write_log = logger.level, torch._C._jit_onnx_log
     logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):  # it prints the graph of an error
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
+            torch._C._jit_onnx_log = lambda *_: None  # it prints the whole graph where there is an error
             yield
     finally:
+        torch._C._jit_onnx_log = write_log
         logger.setLevel(level)
 
 
 @contextmanager
-def with_rms_norm() -> Iterator[None]:
-    """Teach the recorder RMSNorm, which ONNX has only in later versions."""
+def with_more_operations() -> Iterator[None]:
+    """Teach the recorder RMSNorm, which ONNX has only in later versions, and what an ordinal head computes."""
+
+    def expm1(g: Any, x: Any) -> Any:
+        half = g.op("Tanh", g.op("Mul", x, g.op("Constant", value_t=torch.tensor(0.5))))
+        one = g.op("Constant", value_t=torch.tensor(1.0))
+        return g.op("Div", g.op("Add", half, half), g.op("Sub", one, half))  # without cancellation
 
     def rms_norm(g: Any, x: Any, shape: Any, weight: Any, eps: Any) -> Any:
         constant = torch.tensor(
@@ -160,8 +169,14 @@ def with_rms_norm() -> Iterator[None]:
     def is_none(value: Any) -> bool:
         return value.node().mustBeNone() or str(value.type()) == "NoneType"
 
-    utils.register_custom_op_symbolic("aten::rms_norm", rms_norm, OPSET)
+    def log_sigmoid(g: Any, x: Any) -> Any:
+        return g.op("Neg", g.op("Softplus", g.op("Neg", x)))  # the logarithm of a sigmoid of -100 is infinite
+
+    operations = {"aten::rms_norm": rms_norm, "aten::expm1": expm1, "aten::log_sigmoid": log_sigmoid}
+    for name, operation in operations.items():
+        utils.register_custom_op_symbolic(name, operation, OPSET)
     try:
         yield
     finally:
-        utils.unregister_custom_op_symbolic("aten::rms_norm", OPSET)
+        for name in operations:
+            utils.unregister_custom_op_symbolic(name, OPSET)

@@ -37,8 +37,8 @@ class Difference:
 class Measures:
     precision: str
     largest_logit_difference: float
-    same_label: float
-    """Share of the texts that get the same label as from the run's own model."""
+    same_label: float | None
+    """Share of the texts that get the same label as from the run's own model; None where these are numbers."""
     speeds: Mapping[str, Speeds]
     """By name: onnx, torch and, where it is installed and has the model, pipeline (transformers)."""
     size_mb: Mapping[str, float]
@@ -62,10 +62,11 @@ class Measures:
     def lines(self) -> list[str]:
         """Return further facts, one per line."""
         size = f"{self.size_mb['onnx']:g} MB on disk (torch {self.size_mb['torch']:g})"
-        lines = [
-            f"largest difference of logits {self.largest_logit_difference:.2g}; "
-            f"the same label for {self.same_label:.1%} of the texts; {size}"
-        ]
+        outputs = "numbers" if self.same_label is None else "logits"
+        facts = [f"largest difference of {outputs} {self.largest_logit_difference:.2g}"]
+        if self.same_label is not None:
+            facts.append(f"the same answer for {self.same_label:.1%} of the texts")
+        lines = ["; ".join([*facts, size])]
         if self.float32_parts:
             lines.append(f"in float32, because int8 loses there: {', '.join(self.float32_parts)}")
         return lines

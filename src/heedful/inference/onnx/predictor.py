@@ -6,16 +6,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
-from scipy.special import softmax
 
 from heedful.errors import UserError, shorten
 from heedful.inference.predictor import Floats, Predictor
-from heedful.linear.model import WORDS, TfidfModel, holds_linear
+from heedful.linear.model import WORDS, TfidfModel, activate, holds_linear
 from heedful.options.types import LongTexts
 from heedful.runs.environment import usable_cores
 from heedful.runs.json_files import check_facts, check_regular, read_json_object
@@ -39,8 +38,10 @@ class OnnxFacts:
     """onnx.json, as far as predicting needs it."""
 
     max_len: Annotated[int, Meta(ge=1, le=10**9)]
-    labels: Annotated[list[str], Meta(min_length=1)]
+    labels: list[str]
     long_texts: LongTexts
+    kind: Literal["classify", "ordered", "labels", "number"] = "classify"
+    thresholds: list[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,11 @@ def read_onnx_facts(folder: Path) -> dict[str, Any]:
     facts: dict[str, Any] = read_json_object(folder / ONNX_FACTS)
     if facts.get("format") != FORMAT:
         raise UserError(f"{folder / ONNX_FACTS}: was written by another version of heedful; export it again")
-    return check_facts(OnnxFacts, facts, str(folder / ONNX_FACTS))
+    facts = check_facts(OnnxFacts, facts, str(folder / ONNX_FACTS))
+    count, kind, thresholds = len(facts["labels"]), facts.get("kind", "classify"), facts.get("thresholds")
+    if bool(count) == (kind == "number") or (thresholds is not None and len(thresholds) != count):
+        raise UserError(f"{folder / ONNX_FACTS}: labels and thresholds do not fit the kind of answers, {kind}")
+    return facts
 
 
 class OnnxPredictor(Predictor):
@@ -103,6 +108,7 @@ class OnnxPredictor(Predictor):
     ) -> None:
         super().__init__(session, tokenizer, int(facts["max_len"]), facts["labels"])
         self.added, self.long_texts = words, facts["long_texts"]
+        self.kind, self.thresholds = facts.get("kind", "classify"), facts.get("thresholds")
         self.inputs = {one.name for one in session.get_inputs()}
 
     @classmethod
@@ -112,12 +118,12 @@ class OnnxPredictor(Predictor):
         return cls(session, load_tokenizer(folder), read_onnx_facts(folder), words)
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
-        rows = np.asarray(softmax(self.chunk_logits(texts, pairs), axis=1), np.float64)
+        rows = activate(self.chunk_logits(texts, pairs), self.kind)
         return rows if self.added is None else self.added.add_logits(rows, texts, pairs)
 
     def chunk_logits(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
         """Return the logits of the graph, without those of words."""
-        rows = np.full((len(texts), len(self.labels)), np.nan)
+        rows = np.full((len(texts), max(1, len(self.labels))), np.nan)
         for batch in encode_batches(
             self.tokenizer, texts, pairs, max_len=self.max_len, long_texts=self.long_texts
         ):
@@ -130,10 +136,11 @@ class OnnxPredictor(Predictor):
             logits: npt.NDArray[np.float32] = self.model.run(None, fed)[0]
         except Exception as error:  # onnxruntime has a class per cause, with no public base
             raise UserError(f"ONNX Runtime cannot compute the graph: {shorten(str(error), 200)}") from None
-        if logits.shape != (len(batch.rows), len(self.labels)):
+        outputs = max(1, len(self.labels))
+        if logits.shape != (len(batch.rows), outputs):
             raise UserError(
                 f"the graph gives scores of shape {logits.shape} for {len(batch.rows)} texts of "
-                f"{len(self.labels)} labels"
+                f"{outputs} labels"
             )
         return logits
 
