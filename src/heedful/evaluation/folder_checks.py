@@ -21,8 +21,8 @@ TEXTS = (
 )
 """Made-up texts of different lengths."""
 LARGEST_DIFFERENCE = 1e-3
-"""Of the outputs for a text alone and beside others, as a share of the largest: float32 adds up in another order
-where texts are padded; a mask that is not respected does far more."""
+"""Of the outputs for a text alone and beside others, as a share of the largest: float32 adds up in another
+order where texts are padded; a mask that is not respected does far more."""
 
 
 def check_folder(path: str | Path) -> list[Check]:

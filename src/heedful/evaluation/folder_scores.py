@@ -125,7 +125,7 @@ def make_result(e: Evaluation, metric: Metric, predictor: Predictor, problem: Pr
         n=e.n,
         ci95=metric.evaluation_interval(e),
         loss=None if np.isnan(e.loss) else e.loss,
-        other_metrics=None if problem.name == "label" else score_others(problem.metrics, e, predictor.labels),
+        other_metrics=score_others(problem.metrics, e, predictor.labels) if problem.name != "label" else None,
     )
     if predictor.kind in ("labels", "number") or e.labels is None or e.predicted is None:
         return result

@@ -162,8 +162,10 @@ class Predictor(ABC):
             yield PredictedLabel(self.labels[best], float(row[best]), probabilities)
 
     def choose_answers(self, rows: Floats) -> npt.NDArray[Any]:
-        """Return what is predicted for rows of `predict_proba`: numbers of labels, or with several labels per
-        text 0 or 1 for each, or the numbers themselves."""
+        """Return what is predicted for rows of `predict_proba`.
+
+        That is the number of a label, 0 or 1 for each of several labels per text, or a number itself.
+        """
         if self.kind == "number":
             return rows
         return apply_thresholds(rows, self.thresholds) if self.kind == "labels" else self.choose_labels(rows)

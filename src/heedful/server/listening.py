@@ -16,6 +16,10 @@ from heedful.errors import UserError
 GRACE_SECONDS = 10
 """How long requests that are being answered may take after a signal to stop."""
 
+IDLE_SECONDS = 75
+"""How long a connection without a request stays open. A client that sends one as it is closed loses it, so this
+is longer than clients are usually idle."""
+
 
 class CleanServer(uvicorn.Server):
     """A server that answers what it has begun after SIGTERM or Ctrl-C, and ends with status 0."""
@@ -52,6 +56,7 @@ def run_application(app: Starlette, listener: socket.socket) -> None:
         access_log=False,
         lifespan="on",
         server_header=False,
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     CleanServer(config).run(sockets=[listener])

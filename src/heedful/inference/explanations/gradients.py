@@ -19,8 +19,8 @@ from heedful.errors import UserError, shorten
 from heedful.inference.explanations.target import Target
 from heedful.inference.explanations.words import TextWords
 from heedful.inference.network_predictors import LogitPredictor
-from heedful.models.pairs import find_places
 from heedful.inference.predictor import Floats
+from heedful.models.pairs import find_places
 from heedful.text.tokenizer import LocatedEncoding
 
 FEWEST_POINTS, MOST_POINTS = 16, 128

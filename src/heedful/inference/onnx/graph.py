@@ -150,7 +150,7 @@ def quiet_recording() -> Iterator[None]:
 
 @contextmanager
 def with_more_operations() -> Iterator[None]:
-    """Teach the recorder RMSNorm, which ONNX has only in later versions, and what an ordinal head computes."""
+    """Teach the recorder RMSNorm, which ONNX has only in later versions, and what ordinal heads compute."""
 
     def expm1(g: Any, x: Any) -> Any:
         half = g.op("Tanh", g.op("Mul", x, g.op("Constant", value_t=torch.tensor(0.5))))

@@ -38,7 +38,7 @@ class Measures:
     precision: str
     largest_logit_difference: float
     same_label: float | None
-    """Share of the texts that get the same label as from the run's own model; None where these are numbers."""
+    """Share of the texts that get the same answer as from the run's own model; None for numbers."""
     speeds: Mapping[str, Speeds]
     """By name: onnx, torch and, where it is installed and has the model, pipeline (transformers)."""
     size_mb: Mapping[str, float]
