@@ -17,8 +17,8 @@ GRACE_SECONDS = 10
 """How long requests that are being answered may take after a signal to stop."""
 
 IDLE_SECONDS = 75
-"""How long a connection without a request stays open. A client that sends one as it is closed loses it, so this
-is longer than clients are usually idle."""
+"""How long a connection without a request stays open. A client that sends one as it is closed loses it, so
+this is longer than clients are usually idle."""
 
 
 class CleanServer(uvicorn.Server):
