@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from heedful.data.answers import Answers
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, has_columns, open_sheet
-from heedful.data.label_sets import SEPARATORS, choose_separator, split_cell
-from heedful.data.labels import LabelIndex
+from heedful.data.label_sets import choose_separator, split_cell
+from heedful.data.labels import SEPARATORS, LabelIndex
 from heedful.data.store import ExampleStore, load_examples
 from heedful.data.tasks import find_task, list_split_files
 from heedful.errors import UserError

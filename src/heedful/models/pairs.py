@@ -27,7 +27,9 @@ def find_places(ids: Tensor, mask: Tensor | None, types: Tensor | None) -> tuple
     second = real & (types == 1)
     begins = (real & ~second).sum(1, keepdim=True)  # [b, 1]
     sizes = torch.cat([begins, second.sum(1, keepdim=True) + 1])  # [2 b, 1]
-    longest = ids.shape[1] if torch.jit.is_tracing() else int(sizes.max())  # a graph is for any pairs
+    longest = (
+        ids.shape[1] if torch._C._get_tracing_state() is not None else int(sizes.max())
+    )  # a graph is for any pairs
     along = torch.arange(longest, device=ids.device)[None]  # [1, s]
     places = torch.cat([along.expand(ids.shape[0], -1), (begins - 1 + along).masked_fill(along == 0, 0)])
     separate_mask = along < sizes

@@ -6,7 +6,7 @@ import importlib.util
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,11 @@ def with_more_operations() -> Iterator[None]:
     def log_sigmoid(g: Any, x: Any) -> Any:
         return g.op("Neg", g.op("Softplus", g.op("Neg", x)))  # the logarithm of a sigmoid of -100 is infinite
 
-    operations = {"aten::rms_norm": rms_norm, "aten::expm1": expm1, "aten::log_sigmoid": log_sigmoid}
+    operations: dict[str, Callable[..., Any]] = {
+        "aten::rms_norm": rms_norm,
+        "aten::expm1": expm1,
+        "aten::log_sigmoid": log_sigmoid,
+    }
     for name, operation in operations.items():
         utils.register_custom_op_symbolic(name, operation, OPSET)
     try:

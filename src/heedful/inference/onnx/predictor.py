@@ -89,9 +89,7 @@ def read_onnx_facts(folder: Path) -> dict[str, Any]:
     facts = check_facts(OnnxFacts, facts, str(folder / ONNX_FACTS))
     count, kind, thresholds = len(facts["labels"]), facts.get("kind", "classify"), facts.get("thresholds")
     if bool(count) == (kind == "number") or (thresholds is not None and len(thresholds) != count):
-        raise UserError(
-            f"{folder / ONNX_FACTS}: labels and thresholds do not fit the kind of answers, {kind}"
-        )
+        raise UserError(f"{folder / ONNX_FACTS}: labels and thresholds do not fit the kind {kind}")
     return facts
 
 
