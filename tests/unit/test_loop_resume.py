@@ -21,6 +21,7 @@ from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.runs.environment import environment
 from heedful.runs.leases import Lease
+from heedful.runs.processes import process_name
 from heedful.training import checkpoint, loop, record, resume
 from heedful.training.loop import Loop
 from heedful.training.record import Finished
@@ -272,7 +273,7 @@ def test_two_processes_never_work_on_one_run(begun: AdaptOptions) -> None:
 def test_a_dead_process_on_this_machine_blocks_nobody(begun: AdaptOptions) -> None:
     assert begun.out is not None
     place = begun.out / "checkpoints" / ".lease"
-    assert Lease.claim(place, resume.process_name(os.getpid()).replace("begun ", "begun 1"), 600)
+    assert Lease.claim(place, process_name(os.getpid()).replace("begun ", "begun 1"), 600)
     train_run(begun)
 
 

@@ -16,13 +16,13 @@ from heedful.inference.loading import load_run
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
+from heedful.runs.processes import process_name
 from heedful.runs.schemas import Results, SplitResult
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord, begin
 from heedful.studies import STUDIES, base, open_study
 from heedful.studies.base import Study, StudyPlan, failure_notes, find_best
 from heedful.studies.shared import worker
 from heedful.studies.shared.live_table import count_work, describe_progress, list_rows
-from heedful.training import resume
 from heedful.training.signals import StoppedError
 
 THREE = tuple(Configuration(f"run-{i}", {"value": i}) for i in range(3))
@@ -230,7 +230,7 @@ def test_nobody_concludes_while_another_plans(
 ) -> None:
     monkeypatch.setattr(Fake, "more", 1)
     study.write(replace(study.read(), configurations=planned))
-    other = Lease.claim(study.lease(worker.PLAN), resume.process_name(os.getpid()), 1000)
+    other = Lease.claim(study.lease(worker.PLAN), process_name(os.getpid()), 1000)
     assert other is not None
     waited = []
 

@@ -12,12 +12,13 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heedful.errors import UserError
 from heedful.runs.files import temporary_path, write_error, write_json
 from heedful.runs.json_files import read_record
+from heedful.runs.processes import is_gone
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,14 @@ def holder_of(path: str | Path) -> str | None:
         raise write_error(target, error) from None
     finally:
         probe.unlink(missing_ok=True)
+
+
+def release_dead(path: Path) -> None:
+    """Release a lease whose process has run on this machine and is gone."""
+    holder = holder_of(path)
+    if holder is not None and is_gone(holder):
+        newest = newest_number(path)
+        write_json(holder_file(path, newest), replace(read_holder(path, newest), released=True))
 
 
 def holder_file(path: Path, number: int) -> Path:

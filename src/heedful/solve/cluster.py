@@ -20,7 +20,6 @@ from heedful.runs.answers import Answer, Table
 from heedful.runs.directory import BEST, Run
 from heedful.runs.files import to_json_value, write_json
 from heedful.runs.json_files import read_json
-from heedful.runs.leases import Lease
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.solve import request
 from heedful.solve.candidates import Candidate, DataFacts
@@ -172,10 +171,7 @@ class SolveOnCluster(Study):
         options = replace(self.asked, minutes=self.asked.minutes + state.spent / 60)
         solver = Solver(options, self.facts, self.task, self.folder, state, made, begun)
         state.left_out = {c.name: failed[c.name] for c in request.find_candidates(()) if c.name in failed}
-        lease = Lease.claim(self.folder.lease(request.LEASE), "solve", request.LEASE_SECONDS)
-        if lease is None:
-            raise UserError(f"{self.folder.path}: another process is working on it")
-        with lease.held():
+        with request.claim_lease(self.folder).held():
             solver.run()
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:

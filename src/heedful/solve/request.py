@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,8 @@ from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
 from heedful.problems import find_problem_of_task
 from heedful.runs.directory import CHOSEN, STUDY, name_refitted
-from heedful.runs.leases import holder_of
+from heedful.runs.leases import Lease, holder_of, release_dead
+from heedful.runs.processes import process_name
 from heedful.runs.studies import StudyFolder, StudyRecord, begin, choose_study_folder
 from heedful.solve.candidates import CANDIDATES, Candidate, DataFacts
 from heedful.solve.insight.label_next import FILE as LABEL_NEXT
@@ -145,9 +147,20 @@ def open_folder(options: SolveOptions, run_options: AdaptOptions, facts: DataFac
 
 def refuse_held(folder: StudyFolder) -> None:
     """Refuse a folder that a command, or a worker of a cluster, is working on."""
+    release_dead(folder.lease(LEASE))
     claims = {configuration.claim for configuration in folder.read().configurations}
     if any(holder_of(folder.lease(name)) is not None for name in (LEASE, *sorted(claims))):
         raise UserError(f"{folder.path}: another process is working on it")
+
+
+def claim_lease(folder: StudyFolder) -> Lease:
+    """Take the lease of a solution, which names the process that works on it."""
+    path = folder.lease(LEASE)
+    release_dead(path)
+    lease = Lease.claim(path, process_name(os.getpid()), LEASE_SECONDS)
+    if lease is None:
+        raise UserError(f"{folder.path}: another process is working on it")
+    return lease
 
 
 def write_command(options: SolveOptions) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ from heedful.progress import ProgressBar, progress
 from heedful.runs.answers import Answer, write_answer
 from heedful.runs.directory import BEST, PROGRESS, Run, name_refitted, write_choice
 from heedful.runs.json_files import read_json_if_intact
-from heedful.runs.leases import Lease
 from heedful.runs.studies import LOGS, StudyFolder
 from heedful.solve import request
 from heedful.solve.answer import describe_shortening, make_answer
@@ -89,10 +88,7 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
     if (answer := find_final_answer(options, folder, state, begun)) is not None:
         return folder, answer
     request.refuse_held(folder)
-    lease = Lease.claim(folder.lease(request.LEASE), "solve", request.LEASE_SECONDS)
-    if lease is None:
-        raise UserError(f"{folder.path}: another process is working on it")
-    with lease.held():
+    with request.claim_lease(folder).held():
         return folder, Solver(options, facts, task, folder, state, candidates, begun).run()
 
 

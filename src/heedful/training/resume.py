@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
-
-import psutil
 
 from heedful.errors import UserError, shorten
 from heedful.logs import notice, warn
@@ -24,8 +21,8 @@ from heedful.options.training import (
     named_after,
 )
 from heedful.runs.directory import CONFIG, Run, last_run_path, run_paths
-from heedful.runs.files import write_json
-from heedful.runs.leases import Holder, Lease, holder_file, holder_of, newest_number
+from heedful.runs.leases import Lease, holder_of, release_dead
+from heedful.runs.processes import process_name
 from heedful.runs.schemas import Environment
 from heedful.runs.toml import to_toml
 from heedful.training.ranks import current_ranks
@@ -183,47 +180,12 @@ def claim_lease(path: Path) -> Lease:
 
 def refuse_held(path: Path) -> None:
     """Refuse a run that another process works on; a lease whose process on this machine is gone is freed."""
-    holder = holder_of(path)
-    if holder is None:
-        return
-    host, _, rest = holder.rpartition(" process ")
-    number = rest.partition(" ")[0]
-    if host != machine_name() or not number.isdigit() or process_name(int(number)) == holder:
+    release_dead(path)
+    if holder_of(path) is not None:
         raise held_error(path)
-    write_json(holder_file(path, newest_number(path)), Holder(holder, TTL_SECONDS, released=True))
 
 
 def held_error(path: Path) -> UserError:
     by = holder_of(path)
     who = f"another process ({by})" if by else "another process"
     return UserError(f"{path.parent.parent}: {who} is working on this run; wait for it, or stop it first")
-
-
-def machine_name() -> str:
-    """Name this machine, and on it the space in which process numbers count."""
-    space = ""
-    with suppress(OSError):
-        space = " " + str(Path("/proc/self/ns/pid").readlink())
-    return platform.node() + space
-
-
-def process_name(number: int) -> str:
-    """Return a name that no later process with the same number has; "" if the process is gone."""
-    try:
-        stat = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
-        fields_after_name = stat.rpartition(")")[2].split()
-        if fields_after_name[0] == "Z":
-            return ""
-        return f"{machine_name()} process {number} begun {fields_after_name[19]}"
-    except OSError:
-        pass
-    if Path("/proc/self").exists():
-        return ""
-    try:
-        process = psutil.Process(number)
-        gone = process.status() == psutil.STATUS_ZOMBIE
-        return "" if gone else f"{machine_name()} process {number} begun {process.create_time():.2f}"
-    except psutil.NoSuchProcess:
-        return ""
-    except psutil.Error:  # it belongs to somebody else
-        return f"{machine_name()} process {number}"

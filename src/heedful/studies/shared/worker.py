@@ -14,6 +14,7 @@ from heedful.runs.answers import write_answer
 from heedful.runs.files import WriteError, write_json
 from heedful.runs.json_files import read_record
 from heedful.runs.leases import Lease, newest_number, read_holder
+from heedful.runs.processes import process_name
 from heedful.runs.studies import LEASES, Configuration, Outcome, StudyFolder
 from heedful.studies import open_study
 from heedful.studies.base import Study, drop_weights
@@ -95,7 +96,7 @@ def claim(folder: StudyFolder, name: str) -> tuple[Lease, bool] | None:
         raise
     except UserError:
         return None
-    lease = Lease.claim(path, resume.process_name(os.getpid()), TTL_SECONDS)
+    lease = Lease.claim(path, process_name(os.getpid()), TTL_SECONDS)
     return None if lease is None else (lease, died)
 
 
