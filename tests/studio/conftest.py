@@ -80,6 +80,7 @@ def serve(folder: Path, token: str | None = TOKEN) -> Iterator[Served]:
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=2)
         )
+        app.state.server = server
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         end = time.monotonic() + 30

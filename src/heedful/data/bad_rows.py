@@ -8,6 +8,7 @@ from heedful.data.notices import notify
 from heedful.errors import UserError
 
 MALFORMED_SHARE = 0.1
+MOST_EXAMPLES = 50
 
 
 class RowError(UserError):
@@ -30,12 +31,16 @@ class BadRows:
         self.first: UserError | None = None
         self.first_malformed: UserError | None = None
         self.marked: UserError | None = None
+        self.examples: list[str] = []
+        """What is wrong with the first of them, each in a sentence."""
 
     def add(self, error: UserError) -> None:
         if self.strict:
             raise error
         self.count += 1
         self.first = self.first or error
+        if len(self.examples) < MOST_EXAMPLES:
+            self.examples.append(str(error))
         if not isinstance(error, EmptyCellError):
             self.malformed += 1
             self.first_malformed = self.first_malformed or error

@@ -55,10 +55,13 @@ class ExampleStore:
         fingerprint: str,
         skipped: str = "",
         by: SplitColumn | None = None,
+        bad_rows: Sequence[str] = (),
     ) -> None:
         self.source, self.label_ids, self.labels, self.fingerprint = source, ids, labels, fingerprint
         self.skipped = skipped
         """Which bad rows of the file are left out, in words."""
+        self.bad_rows = tuple(bad_rows)
+        """What is wrong with the first of these rows, each in a sentence."""
         self.by = by
         """The file's column that rows are split by; its values are in the column `SPLIT_BY`."""
         self.reader = pa.ipc.open_file(pa.memory_map(str(source)) if isinstance(source, Path) else source)
@@ -119,15 +122,16 @@ def load_examples(
     if sheet.megabytes * 10**6 <= IN_MEMORY_BYTES:
         sink = pa.BufferOutputStream()
         ids, labels, skipped = write_examples(sheet, layout, kind, change, sink, bad)
-        store = ExampleStore(sink.getvalue(), ids, labels, key, skipped, layout.by)
+        store = ExampleStore(sink.getvalue(), ids, labels, key, skipped, layout.by, bad.examples)
     else:
 
         def fill(folder: Path) -> None:
             with pa.OSFile(str(folder / "rows.arrow"), "wb") as file:
                 ids, labels, skipped = write_examples(sheet, layout, kind, change, file, bad)
             np.save(folder / "labels.npy", ids)
+            problems = {"skipped": skipped, "bad_rows": bad.examples}
             names = {"names": list(labels.ids), "lines": labels.lines, "counts": labels.counts}
-            (folder / "labels.json").write_text(json.dumps({**names, "skipped": skipped}), "utf-8")
+            (folder / "labels.json").write_text(json.dumps({**names, **problems}), "utf-8")
             if sheet.content_hash != content:
                 raise UserError(
                     f"{sheet.path}: changed while it was being read; try again when it is complete"
@@ -139,7 +143,8 @@ def load_examples(
         labels = LabelIndex(numbers, stored["lines"], stored["counts"])
         ids = np.load(folder / "labels.npy", mmap_mode="r")
         skipped = stored.get("skipped", "")
-        store = ExampleStore(folder / "rows.arrow", ids, labels, key, skipped, layout.by)
+        bad_rows = stored.get("bad_rows", ())
+        store = ExampleStore(folder / "rows.arrow", ids, labels, key, skipped, layout.by, bad_rows)
     if strict and store.skipped:  # when the cache was written
         raise UserError(f"{sheet.path}: {store.skipped}")
     report_skipped(sheet.path, store.skipped)

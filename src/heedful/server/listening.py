@@ -59,4 +59,6 @@ def run_application(app: Starlette, listener: socket.socket) -> None:
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    CleanServer(config).run(sockets=[listener])
+    server = CleanServer(config)
+    app.state.server = server  # answers that go on for long look whether it is ending
+    server.run(sockets=[listener])

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from heedful.studio.pages import attention, lab, language_model, runs, try_it
+from heedful.studio.pages import attention, lab, language_model, runs, solve, try_it
 from heedful.studio.pages.page import Page
 
-PAGES: tuple[Page, ...] = (runs.PAGE, try_it.PAGE, attention.PAGE, lab.PAGE, language_model.PAGE)
+PAGES: tuple[Page, ...] = (
+    runs.PAGE,
+    solve.PAGE,
+    try_it.PAGE,
+    attention.PAGE,
+    lab.PAGE,
+    language_model.PAGE,
+)
