@@ -111,6 +111,8 @@ def make_x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[s
     if log and (powers := list_powers_of_ten([v for v in numbers if v > 0])):
         return vega.make_axis(title) | {"values": powers, "format": "~g" if min(powers) < 1 else ",d"}
     if log or not numbers or any(v != int(v) for v in numbers):
+        if log and len(set(numbers)) == 1:  # the only tick
+            return vega.make_axis(title, tickCount=TICKS) | {"format": ".2~g"}
         is_tiny = log and min((v for v in numbers if v > 0), default=1) < TINY
         return vega.make_axis(title, tickCount=TICKS) | ({"format": "~e"} if is_tiny else {})
     first, last = int(min(numbers)), int(max(numbers))

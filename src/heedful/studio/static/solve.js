@@ -35,7 +35,7 @@ function setUp() {
     $(name).addEventListener("change", () => { state.set({ [name]: $(name).value }); describe(); });
   }
   fill($("times"), TIMES.map((minutes) => el("button", {
-    type: "button", class: "quiet", onclick: () => { $("minutes").value = minutes; keepBudget(); },
+    type: "button", class: "small", onclick: () => { $("minutes").value = minutes; keepBudget(); },
   }, minutes === 60 ? "1 h" : `${minutes} min`)));
   const keepBudget = debounce(() => state.set({ minutes: $("minutes").value, prefer: $("prefer").value }), 200);
   $("minutes").addEventListener("input", keepBudget);

@@ -137,8 +137,12 @@ function showAnswer(element, solution, drawn) {
 
 /** Write sentences; indented lines are commands. */
 function writeSummary(lines, name, usable) {
+  const isCommand = (line) => line?.startsWith("  heedful ");
   const parts = lines.map((line, i) => {
-    if (!line.startsWith("  heedful ")) return el("p", { class: `text ${i ? "" : "headline"}` }, line.trim());
+    if (!isCommand(line)) {
+      if (!usable && isCommand(lines[i + 1])) return null;
+      return el("p", { class: `text ${i ? "" : "headline"} ${line.startsWith("  ") ? "indented" : ""}` }, line.trim());
+    }
     if (!usable) return null;
     const command = line.trim();
     return el("div", { class: "command" }, el("code", {}, command), el("button", {

@@ -55,7 +55,7 @@ function listProblems(found) {
   const { facts } = found;
   const lines = [...found.notices];
   for (const [name, part] of Object.entries(facts.splits)) {
-    if (part.duplicates) lines.push(`${name}: ${count(part.duplicates, "row")} repeat another row of it.`);
+    if (part.duplicates) lines.push(`${name}: ${count(part.duplicates, "row repeats", "rows repeat")} another one of ${name}.`);
   }
   for (const [names, shared] of Object.entries(facts.shared)) {
     if (shared.rows) lines.push(`${count(shared.rows, "row is", "rows are")} both in ${names.replace(" and ", " and in ")}.`);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ MAX_LEN = 256
 COLUMNS = ("text_column", "pair_column", "label_column", "group", "time", "kind")
 """What a person may say about the file."""
 
+OPTION = re.compile(r" \(--[^)]*\)")
+"""What a notice says about an option of the command line."""
 SHOWN = ("kind", "kind_reason", "labels", "splits", "shared", "max_len")
 
 
@@ -82,7 +85,7 @@ def describe_content(path: Path, stated: dict[str, str], report: Report) -> dict
         "labels": count_labels(facts),
         "examples": facts["examples"],
         "lengths": summary.figure(),
-        "notices": [notice.replace(f"{path}: ", "") for notice in notices],
+        "notices": [OPTION.sub("", notice.replace(f"{path}: ", "")) for notice in notices],
         "bad_rows": list(dict.fromkeys(row.replace(str(path), path.name) for row in bad_rows)),
         "contradictions": list(list_contradictions(task)),
         "split_notes": facts["split_notes"],
