@@ -169,7 +169,7 @@ function writeActions(row, actions) {
     href: `${path}#${key}=${encodeURIComponent(row.name)}`, "aria-label": `${label} ${row.name}`,
   }, label);
   return el("div", { class: "row tight" },
-    row.kind === "solve" ? link("/solve", "solve", "Watch") : null,
+    row.kind === "solve" ? link("/solve", "solve", ["running", "starting"].includes(row.state) ? "Watch" : "Solution") : null,
     row.runs && row.kind !== "run" ? el("button", {
       type: "button", class: "quiet", "aria-label": `Show the runs of ${row.name}`, onclick: () => actions.study(row.name),
     }, `${row.runs} ${row.runs === 1 ? "run" : "runs"}`) : null,
