@@ -29,7 +29,7 @@ NEEDS_BROWSER = pytest.mark.needs("chromium")
 def write_table(path: Path, rows: int = 120, *, labels: tuple[str, str] = ("no", "yes")) -> Path:
     """A CSV file of texts and labels, with an empty text in line 12, and a text that has both labels."""
     rng = random.Random(0)
-    lines = [f"{tiny.sentence(rng, bool(i % 2))},{labels[i % 2]},a{i % 9}" for i in range(rows)]
+    lines = [f"{tiny.sentence(rng, bool(i % 2))},{labels[i % 2]},a{i % 37}" for i in range(rows)]
     lines[10] = f",{labels[0]},a1"
     lines[20] = f"the very same text,{labels[0]},a1"
     lines[21] = f"the very same text,{labels[1]},a1"
@@ -106,10 +106,10 @@ def test_a_person_sees_what_is_in_a_file_and_what_is_wrong(
     names = page.locator("#understood .bar-row text:first-of-type").all_text_contents()
     assert sorted(names) == ["no", "yes"]
     page.get_by_role("combobox", name="Rows that belong together").select_option("author")
-    page.get_by_text("rows with the same author").first.wait_for(timeout=30_000)
+    page.get_by_text("split by author: 37 groups").first.wait_for(timeout=30_000)
     assert "group=author" in page.url
     page.reload()
-    page.get_by_text("rows with the same author").first.wait_for(timeout=60_000)
+    page.get_by_text("split by author: 37 groups").first.wait_for(timeout=60_000)
     assert page.get_by_role("combobox", name="Rows that belong together").input_value() == "author"
 
 
@@ -126,12 +126,15 @@ def test_wrong_files_say_what_is_wrong(empty: Served, new_tab: Any, tmp_path: Pa
     page.get_by_text("empty.csv: the file is empty").wait_for()
     (tmp_path / "one.csv").write_text("text,label\n" + "a good film,yes\n" * 30)
     give(page, tmp_path / "one.csv")
-    page.get_by_text("at least two different labels").wait_for(timeout=90_000)
+    page.get_by_text("every row has the label").wait_for(timeout=90_000)
     assert not page.get_by_role("button", name="Solve", exact=True).is_visible()
     two = "\n".join(f"a rather long comment {i},another long remark {i},{i % 3}" for i in range(60))
     (tmp_path / "unclear.csv").write_text(f"comment a,comment b,class\n{two}\n")
     give(page, tmp_path / "unclear.csv")
     tab.wait("document.getElementById('data-title').innerText.includes('unclear.csv')", 30)
+    page.get_by_text(
+        'which column is the text, of "comment a", "comment b"? Say it with "Text" below'
+    ).wait_for()
     page.get_by_role("combobox", name="Text", exact=True).select_option("comment b")
     page.get_by_role("combobox", name="Label", exact=True).select_option("class")
     page.get_by_text("text is “comment b”, label is “class”").wait_for(timeout=30_000)

@@ -28,6 +28,15 @@ COLUMNS = ("text_column", "pair_column", "label_column", "group", "time", "kind"
 
 OPTION = re.compile(r" \(--[^)]*\)")
 """What a notice says about an option of the command line."""
+FIELDS = {
+    "--text-column": '"Text" below',
+    "--pair-column": '"Second text"',
+    "--label-column": '"Label" below',
+    "--group": '"Rows that belong together"',
+    "--time": '"Time"',
+    "--kind": '"Kind"',
+    ", another --split-seed": "",
+}
 SHOWN = ("kind", "kind_reason", "labels", "splits", "shared", "max_len")
 
 
@@ -46,8 +55,15 @@ def describe(params: dict[str, Any], models: ModelStore, report: Report) -> dict
         described |= {"columns": list(sheet.names), "header": sheet.header, "preview": preview(sheet)}
         described |= describe_content(path, stated, report)
     except UserError as error:
-        described["problem"] = str(error).replace(str(path), path.name)
+        described["problem"] = name_fields(str(error).replace(str(path), path.name))
     return described
+
+
+def name_fields(message: str) -> str:
+    """Return a message with the fields of the page in place of options of the command line."""
+    for option, field in FIELDS.items():
+        message = message.replace(option, field)
+    return message
 
 
 def preview(sheet: Sheet) -> list[list[str]]:
