@@ -7,6 +7,7 @@ first-page    from the command until the page Runs shows an empty folder, and un
 runs          until a list of --runs finished runs is whole: the first page of a studio, and a second one
 live          --live of these runs write their progress twice per second: the time until the page shows it,
               the processor time of the studio, and the longest time in which the page answers no click
+attention     processor time of a change of the page Attention, at 128 and at 512 tokens (`studio_attention`)
 
 The studio is a process of its own. Runs are written with five evaluations each, and not trained.
 """
@@ -33,6 +34,7 @@ from typing import Any
 
 import psutil
 
+from benchmarks import studio_attention
 from benchmarks.machine import OFFLINE, refuse_busy
 from heedful.runs.directory import Run
 from heedful.runs.files import write_json
@@ -269,13 +271,18 @@ def write_progress(runs: list[Path], ended: threading.Event) -> None:
             write_json(run / "progress.json", {**counts, "note": note, "labels": []})
 
 
+def measure_attention(browser: Browser, args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Measure what a change of the page Attention computes; no browser is needed for that."""
+    return studio_attention.measure_changes()
+
+
 CASES: dict[str, Case] = {
     "first-page": measure_first_page,
     "runs": measure_runs,
     "live": measure_live,
+    "attention": measure_attention,
 }
-"""Every case measures one thing that a person does, and returns rows of `what`, and `seconds` or `share`. A
-further case, such as a change of the page Attention at 128 and 512 tokens, is one more function here."""
+"""Every case measures one thing that a person does, and returns rows of `what`, and `seconds` or `share`."""
 
 
 def main() -> None:
