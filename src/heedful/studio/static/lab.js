@@ -13,6 +13,7 @@ async function open() {
   const view = state.get();
   const name = TOPICS.includes(view.topic) ? view.topic : TOPICS[0];
   if (topic?.name === name) {
+    if (!topic.stage) return; // it is being opened
     Object.assign(topic.settings, read(topic.module.defaults, view));
     topic.stage.draw(topic.settings);
     topic.ask();
@@ -81,6 +82,7 @@ function change(mine, changes, { push = false, silent = false } = {}) {
 /** Ask for what the settings show; while an answer is awaited, only the latest settings wait. */
 async function ask(mine) {
   mine.wanted = true;
+  document.body.dataset.lab = "waiting"; // for tests, until what is shown is what was asked last
   if (mine.busy) return;
   mine.busy = true;
   while (mine.wanted && topic === mine) {
@@ -106,7 +108,7 @@ function show(mine, answer) {
     mine.stage.show(answer, mine.settings);
     if (answer.finding) showFinding(answer.finding);
   }
-  document.body.dataset.lab = mine.wanted ? "waiting" : mine.name; // for tests: what is shown is what was asked
+  if (!mine.wanted) document.body.dataset.lab = mine.name;
 }
 
 /** Run what takes long, such as a training, until `stop` is pressed. Returns the answer, or null. */

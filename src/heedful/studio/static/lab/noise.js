@@ -68,7 +68,7 @@ export function build({ settings, change }) {
     } else {
       const where = b < 2 * low ? `β is not much larger than ln n = ${say(low)}, so the other keys are heard` : b > high / 2
         ? `β is not much smaller than 1 / (2√α) = ${say(high)}, so noise decides between the two` : `β is within the window from ln n = ${say(low)} to 1 / (2√α) = ${say(high)}`;
-      says.set(one > 0.9, near, `${where}: on average ${say(answer.error)} of one head's weight is in the wrong place.`);
+      says.set(answer.error <= answer.near, near, `${where}: on average ${say(answer.error)} of one head's weight is in the wrong place.`);
     }
     window.draw({
       label: "Weight of one head in the wrong place against beta",

@@ -10,7 +10,7 @@ import numpy as np
 
 from heedful.errors import UserError
 from heedful.lab.head_maps import mean_weights
-from heedful.studio.work.lab.play import find
+from heedful.studio.work.lab.play import find, write_command
 from heedful.studio.work.lab.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ def play(settings: Settings, models: ModelStore, report: Any) -> dict[str, Any]:
     except UserError as error:
         raise UserError(str(error).replace(model, name)) from None
     said = shown["finding"]
-    said["construction"] = [line.replace(model, name) for line in said["construction"]]
-    return shown
+    lines = [line.replace(model, name) for line in said["construction"]]
+    command = write_command("heads", (text,), {"model": name})  # as in the studio's folder
+    return {**shown, "finding": {**said, "construction": lines, "command": command}}
 
 
 @lru_cache(maxsize=4)

@@ -59,7 +59,7 @@ def describe(finding: Finding[Any], command: str) -> dict[str, Any]:
 
 def write_command(topic: str, positional: tuple[str, ...], options: Mapping[str, Any]) -> str:
     """Return the command line that prints the same numbers."""
-    words = ["heedful", "lab", topic, *positional]
+    words = ["heedful", "lab", topic]
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
         if value is None:
@@ -71,7 +71,9 @@ def write_command(topic: str, positional: tuple[str, ...], options: Mapping[str,
             words += [flag, *(str(one) for one in value)]
         else:
             words += [flag, f"{value:.10g}" if isinstance(value, float) else str(value)]
-    return shlex.join(words)
+    if any(one.startswith("-") for one in positional):
+        words.append("--")
+    return shlex.join([*words, *positional])
 
 
 def read_curves(chart: Chart) -> Curves:
