@@ -3,7 +3,7 @@
 import { el, fill, saveButtons, svg } from "../base.js";
 import { color } from "./scene.js";
 
-const HEIGHT = 270;
+const PLOT = 240;
 const LETTER = 7.1;
 
 /** Make a chart. `draw` takes `label`, `series` ({name, points, color, dash, rings}), `x` and `y` ({title, log, domain,
@@ -14,17 +14,16 @@ export function makeChart(name) {
   let spec = null;
   let scales = null;
   let width = 0;
+  let height = 0;
 
   function draw(next) {
     spec = next;
     width = Math.max(260, Math.min(720, Math.round(box.clientWidth || 480)));
     const focused = picture.contains(document.activeElement);
-    picture.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    picture.setAttribute("width", width);
-    picture.setAttribute("height", HEIGHT);
-    picture.setAttribute("aria-label", spec.label);
     const legend = makeLegend();
-    const plot = { left: 52, right: width - 24, top: legend.height + 8, bottom: HEIGHT - 40 };
+    height = PLOT + legend.height;
+    for (const [key, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height, "aria-label": spec.label })) picture.setAttribute(key, value);
+    const plot = { left: 52, right: width - 24, top: legend.height + 8, bottom: height - 40 };
     const every = spec.series.flatMap((one) => one.points);
     scales = {
       x: makeScale(spec.x, every.map((p) => p[0]), plot.left, plot.right),
@@ -64,7 +63,7 @@ export function makeChart(name) {
       ];
     });
     const title = which === "x"
-      ? svg("text", { x: (plot.left + plot.right) / 2, y: HEIGHT - 6, "text-anchor": "middle", style: { fill: "var(--muted)" }, "font-size": 12.5 }, spec.x.title)
+      ? svg("text", { x: (plot.left + plot.right) / 2, y: height - 6, "text-anchor": "middle", style: { fill: "var(--muted)" }, "font-size": 12.5 }, spec.x.title)
       : svg("text", { transform: `translate(12 ${(plot.top + plot.bottom) / 2}) rotate(-90)`, "text-anchor": "middle", style: { fill: "var(--muted)" }, "font-size": 12.5 }, spec.y.title);
     return [ticks.flat(), title];
   }

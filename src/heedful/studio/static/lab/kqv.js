@@ -2,7 +2,7 @@
 
 import { el, fill } from "../base.js";
 import { makeHeat } from "./heat.js";
-import { button, choice, fold, makeBars, say, slider, verdict } from "./parts.js";
+import { button, choice, makeBars, say, slider, verdict } from "./parts.js";
 import { makeScene } from "./scene.js";
 
 const none = (rows) => Array.from({ length: rows }, () => [0, 0, 0, 0]);
@@ -86,7 +86,7 @@ export function build({ settings, change }) {
     });
     away.draw([["c_1", first], ["c_2", second]].map(([name, value]) => ({ name, value: Math.min(value, 2), number: say(value) })), { most: 2 });
     const { queries, keys } = answer.addresses;
-    scene.element.hidden = !queries;
+    plane.hidden = !queries;
     if (!queries) return;
     const range = Math.max(1, ...[...queries, ...keys].flat().map(Math.abs)) * 1.25;
     scene.draw({
@@ -103,6 +103,7 @@ export function build({ settings, change }) {
     return "";
   }
 
+  const plane = el("div", {}, el("h3", {}, "Queries (arrows) and keys (points) along p_1 and p_2"), scene.element);
   const tools = el("div", { class: "row" }, plain.element,
     button("Clear the wires", () => change({ q: none(2), k: none(2), v: none(4), plain: false }, { push: true })),
     button("Show the textbook's wiring", () => answerOf && change({ ...structuredClone(answerOf), plain: false }, { push: true })));
@@ -112,7 +113,6 @@ export function build({ settings, change }) {
       el("div", {}, wires, el("div", { class: "sliders" }, beta.element, scale.element),
         el("p", { class: "note muted" }, "x_1 = u_d + u_b, x_2 = u_a, x_3 = u_c + u_b. p_1 and p_2 are two addresses; a switch of V goes through +, − and off.")),
       el("div", {}, weights.element, outputs.element, away.element),
-      el("div", {}, fold("Queries (arrows) and keys (points) in the plane of p_1 and p_2", scene.element))));
-  element.querySelector("details").open = true;
+      plane));
   return { element, draw, show, params: (now) => ({ plain: now.plain }) };
 }

@@ -124,7 +124,7 @@ export function build({ settings, change }) {
     chart.draw({
       label: "Error of the recovered value against the angle",
       series: Object.entries(answer.curves).map(([name, points], i) => ({ name: name.replace(/, 2 A .*/, ""), points, color: colors[i], dash: i === 3, rings: i === 2 })),
-      x: { title: "angle between A and B (degrees), two lines in 8 dimensions", domain: [0, 90] }, y: { title: "error of the recovered v_a", domain: [0, 1.4] },
+      x: { title: "angle between A and B (degrees)", domain: [0, 90] }, y: { title: "error of the recovered v_a", domain: [0, 1.4] },
       marker: { x: Math.min(90, answer.angle), name: `${answer.angle.toFixed(1)} degrees`, onMove: (x) => turnTo(Math.max(0.5, Math.min(90, x))) },
     });
   }
