@@ -233,6 +233,11 @@ def test_noisy_keys_need_two_heads_when_one_varies_in_length(tab: Any) -> None:
     settle(tab, "noise")
     assert "β is within the window" in here(page).inner_text()
     assert here(page).get_attribute("data-good") == "true"
+    drag(page, "q", 0.3, 0.3)
+    settle(tab, "noise")
+    assert float(read_state(tab)["beta"]) == pytest.approx(1.8, abs=0.03), "ten times as long"
+    assert "so noise decides" in here(page).inner_text()
+    slide(page, "β, length of the query's parts", 0.8)
     page.get_by_role("button", name="and in the length of k_a").click()
     settle(tab, "noise")
     finding = lab.noise(alpha=1e-4, beta=float(f"{10**0.8:.10g}"), samples=4000)

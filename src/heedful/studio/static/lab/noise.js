@@ -11,11 +11,12 @@ export const defaults = { alpha: -4, beta: 1.2, size: 10, seed: 0, lengths: fals
 const COLORS = { "one head": "var(--series-1)", "two heads": "var(--series-0)", "two heads given q.k_a > 0": "var(--series-2)" };
 const NAMES = { "two heads given q.k_a > 0": "two heads, where q·k_a > 0" };
 const LEAST = 0.1;
+const [SHORT, PER_TEN] = [0.3, 0.3];
 
 export function build({ settings, change }) {
   const scene = makeScene({
     name: "noisy keys",
-    onMove: (id, at) => change({ beta: clamp(Math.log10(Math.max(1e-3, (at[0] + at[1]) / 2) * reach())) }),
+    onMove: (id, at) => change({ beta: clamp(((at[0] + at[1]) / 2 - SHORT) / PER_TEN - 1) }),
   });
   const window = makeChart("noise window");
   const histogram = makeChart("noise weights");
@@ -31,9 +32,8 @@ export function build({ settings, change }) {
   const clamp = (value) => Number(Math.max(-1, Math.min(4, value)).toFixed(2));
   let found = null;
 
-  /** How long a query is that reaches the middle of the picture: the picture shows directions, its length is a logarithm. */
-  const reach = () => 10 ** settings.beta / shown();
-  const shown = () => 0.35 + 0.15 * (settings.beta + 1);
+  /** The length of the drawn query is a logarithm. */
+  const shown = () => SHORT + PER_TEN * (settings.beta + 1);
 
   function draw() {
     kind.set(settings.lengths ? 1 : 0);

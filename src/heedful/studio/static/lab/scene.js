@@ -23,6 +23,8 @@ export function makeScene({ name, onMove = () => {}, onTurn = () => {} }) {
   const held = new Map();
   let spec = { points: [], range: 3 };
   let unit = 1;
+  let frozen = null;
+  let wanted = 3;
 
   function turner(title, key, min, max) {
     return el("label", {}, `${title} `, el("input", {
@@ -40,6 +42,8 @@ export function makeScene({ name, onMove = () => {}, onTurn = () => {} }) {
 
   function draw(changes) {
     spec = { segments: [], areas: [], wedges: [], dots: [], turn: 30, tilt: 20, ...changes };
+    wanted = spec.range;
+    if (frozen !== null) spec.range = frozen; // while a point is dragged, the picture stays as it is
     unit = (SIZE / 2 - 26) / spec.range;
     picture.setAttribute("aria-label", spec.label);
     const space = inSpace();
@@ -160,19 +164,25 @@ export function makeScene({ name, onMove = () => {}, onTurn = () => {} }) {
     event.stopPropagation();
     one.element.focus({ preventScroll: true });
     const [start, from] = [local(event), one.point.at];
-    follow(event, one.element, (now) => {
+    frozen = spec.range;
+    const release = () => {
+      frozen = null;
+      draw({ ...spec, range: wanted });
+    };
+    follow(event, one.element, release, (now) => {
       const step = [(now[0] - start[0]) / unit, (start[1] - now[1]) / unit];
       const moved = from.length === 3 ? unrotate(step, spec.turn, spec.tilt) : step;
       onMove(one.point.id, limit(from.map((c, i) => c + moved[i])));
     });
   }
 
-  function follow(event, element, work) {
+  function follow(event, element, release, work) {
     element.setPointerCapture(event.pointerId);
     const move = (next) => work(local(next));
     const end = () => {
       element.removeEventListener("pointermove", move);
       for (const name of ["pointerup", "pointercancel"]) element.removeEventListener(name, end);
+      release();
     };
     element.addEventListener("pointermove", move);
     for (const name of ["pointerup", "pointercancel"]) element.addEventListener(name, end);
@@ -192,7 +202,7 @@ export function makeScene({ name, onMove = () => {}, onTurn = () => {} }) {
   picture.addEventListener("pointerdown", (event) => {
     if (!inSpace()) return;
     const [start, { turn, tilt }] = [local(event), spec];
-    follow(event, picture, (now) => onTurn({
+    follow(event, picture, () => {}, (now) => onTurn({
       turn: Math.round(((turn + (now[0] - start[0]) / 2 + 540) % 360) - 180),
       tilt: Math.max(-90, Math.min(90, Math.round(tilt + (now[1] - start[1]) / 2))),
     }));
