@@ -1,4 +1,4 @@
-"""Draws the pictures of the walk in docs/studio.md: small runs on generated letters, shown by the studio in Chromium.
+"""Draws the pictures of docs/studio.md: small runs on generated letters, shown by the studio in Chromium.
 
     python scripts/studio_pictures.py               make runs in a temporary folder, and the pictures
     python scripts/studio_pictures.py --folder DIR  keep the runs, or take those that are there
