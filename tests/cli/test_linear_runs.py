@@ -16,7 +16,8 @@ import heedful as package
 from heedful.errors import UserError
 from heedful.evaluation.metrics import find_metric
 from heedful.inference.predictor import LinearPredictor
-from heedful.linear.model import TfidfModel, is_linear
+from heedful.linear.folders import is_linear
+from heedful.linear.model import TfidfModel
 from heedful.solve.candidates import CANDIDATES
 from heedful.studies.shared.scores import read_predictions
 from heedful.training.machine import notice_once

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from heedful import __version__
+from heedful.cli.collector import collect_rarely
 from heedful.errors import SubmittedElsewhere, UserError, one_line, unknown
 from heedful.logs import print_messages
 
@@ -174,7 +175,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # half a character in a name must not end a command
-    with print_messages():
+    with print_messages(), collect_rarely():
         if "HEEDFUL_JOB" in os.environ:
             from heedful.launch.slurm.batch_job import BatchJob
 

@@ -15,6 +15,7 @@ from typing import Literal
 from heedful.data import cache
 from heedful.data.columns import ColumnChoice
 from heedful.data.hub_datasets import HubSource, download_from_hub
+from heedful.data.names import WORLD_FACTS
 from heedful.errors import UserError
 from heedful.plugins import Registry
 from heedful.runs.json_files import read_json_if_intact
@@ -118,11 +119,9 @@ def make_files(name: str, files: Path | Callable[[Path], object]) -> Path:
 
 def find_rules(path: Path) -> TaskRules:
     """Return the rules of a task given by its path: a folder of a generated world has those of its name."""
-    from heedful.data.world import FACTS
-
     folder = path.resolve()
     for parent in (folder, folder.parent):
-        tasks = (read_json_if_intact(parent / FACTS) or {}).get("tasks")
+        tasks = (read_json_if_intact(parent / WORLD_FACTS) or {}).get("tasks")
         if isinstance(tasks, dict) and folder.is_dir() and folder.name in tasks:
             return TASKS.get(WORLD_PREFIX + folder.name, TaskRules())
     return TaskRules()

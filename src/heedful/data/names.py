@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+WORLD_FACTS = "world.json"
+"""The file by which a generated world is known."""
 SPLIT_NAMES = {
     "train": ("train", "training"),
     "dev": ("dev", "valid", "validation", "val"),

@@ -19,6 +19,7 @@ from heedful.errors import UserError
 from heedful.evaluation.decision_threshold import decide
 from heedful.evaluation.kind_scorer import score_others
 from heedful.evaluation.metrics import Metric, check_metric, confusion, find_metric, macro_f1
+from heedful.inference.columns import wanted_columns
 from heedful.inference.files import Labeler
 from heedful.inference.loading import load_run
 from heedful.inference.predictor import Floats, Predictor
@@ -67,7 +68,7 @@ def read_labeled(
     source, rules = find_task(data)
     files = list_split_files(source, rules.more_splits)
     file, stated = files.get("test", files["train"]), columns or ColumnChoice()
-    wanted = labeler.wanted
+    wanted, _ = wanted_columns(labeler.config)
     sheet = open_sheet(file, [name for name in (*stated.names(), *wanted.names()) if name])
     text, pair, label = (
         one or (usual if usual and has_columns(sheet, usual) else None)

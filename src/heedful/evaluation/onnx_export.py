@@ -32,7 +32,8 @@ from heedful.inference.onnx.predictor import (
 )
 from heedful.inference.onnx.speed import SINGLE, TOGETHER, Labels, measure_latency, measure_memory
 from heedful.inference.predictor import Floats
-from heedful.linear.model import WORDS, TfidfModel
+from heedful.linear.folders import WORDS
+from heedful.linear.model import TfidfModel
 from heedful.logs import notice
 from heedful.problems import find_problem_of_task
 from heedful.runs.directory import Run

@@ -16,10 +16,6 @@ from heedful.errors import UserError
 from heedful.inference.predictions import PredictedLabel
 from heedful.runs.directory import Run, follow_choice, name_before_refit
 from heedful.runs.schemas import Prediction
-from heedful.statistics.calibration import calibration_error
-from heedful.statistics.proportions import LEVEL, clopper_pearson
-from heedful.statistics.risk import certify_threshold, count_needed
-from heedful.statistics.temperature import fit_temperature, scale_temperature
 
 NOT_SURE = "not sure"
 """The label of a text that gets no answer."""
@@ -40,6 +36,8 @@ class AnswerRule:
     def apply(self, answer: PredictedLabel) -> PredictedLabel:
         own = answer.confidence
         if self.temperature != 1.0:
+            from heedful.statistics.temperature import scale_temperature
+
             scaled = scale_temperature(list(answer.probabilities.values()), self.temperature)
             probabilities = dict(zip(answer.probabilities, scaled.tolist(), strict=True))
             answer = replace(answer, confidence=probabilities[answer.label], probabilities=probabilities)
@@ -103,6 +101,9 @@ def is_right(row: Prediction) -> bool:
 
 
 def calibrate_rule(rows: Sequence[Prediction], labels: Sequence[str]) -> AnswerRule:
+    from heedful.statistics.calibration import calibration_error
+    from heedful.statistics.temperature import fit_temperature, scale_temperature
+
     if not labels:
         raise UserError("--calibrate: is for models with classes; free answers have none")
     table = np.array([[row.probabilities[name] for name in labels] for row in rows])
@@ -121,6 +122,9 @@ def calibrate_rule(rows: Sequence[Prediction], labels: Sequence[str]) -> AnswerR
 
 def promise_risk(rule: AnswerRule, rows: Sequence[Prediction], max_risk: float) -> AnswerRule:
     """Add the threshold that answers most while at most a share of `max_risk` of the answers is wrong."""
+    from heedful.statistics.proportions import LEVEL
+    from heedful.statistics.risk import certify_threshold, count_needed
+
     confidence = [row.probabilities[row.predicted] for row in rows]
     right = [is_right(row) for row in rows]
     choice, n = certify_threshold(confidence, right, max_risk), len(rows)
@@ -145,6 +149,8 @@ def promise_risk(rule: AnswerRule, rows: Sequence[Prediction], max_risk: float) 
 
 def describe_threshold(rule: AnswerRule, run: str | Path | None) -> list[str]:
     """Say what a threshold does on dev, if the run has predictions of it."""
+    from heedful.statistics.proportions import clopper_pearson
+
     if run is None or not (rows := find_scored(run)):
         return []
     answers = [

@@ -21,7 +21,7 @@ from heedful.inference.loading import (
     reads_pairs,
 )
 from heedful.inference.networks import load_language_model
-from heedful.linear.model import holds_linear
+from heedful.linear.folders import holds_linear
 from heedful.methods.adapters import PEFT_FACTS
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, write_json

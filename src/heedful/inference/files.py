@@ -6,23 +6,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.data.bad_rows import BadRows, RowError
-from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, open_sheet
 from heedful.data.named_tasks import TASKS, TaskRules, find_rules
 from heedful.data.notices import notify
-from heedful.data.readers import read_json
-from heedful.data.store import check_text
 from heedful.errors import UserError
 from heedful.inference.abstention import AnswerRule
-from heedful.inference.inputs import trained_columns, wanted_columns
 from heedful.inference.loading import read_run_facts, reads_pairs
 from heedful.inference.predictions import PredictedLabel, PredictedLabels, PredictedNumber
 from heedful.inference.predictor import Predictor
-from heedful.inference.row_writers import ColumnTypes, open_writer, refuse_suffix
 from heedful.progress import progress
 from heedful.runs.files import temporary_path, write_error
+
+if TYPE_CHECKING:  # one text is labeled without importing what reads and writes files
+    from heedful.data.columns import ColumnChoice, Layout, Sheet
 
 CHUNK_ROWS, CHUNK_CHARS = 1024, 2**23
 """Rows that are held at a time, by number and by length."""
@@ -53,7 +51,7 @@ class Labeler:
         task = config["task"]
         rules = (TASKS.get(task) or find_rules(Path(task))) if task else TaskRules()
         self.change: Callable[[str], str] = rules.change or str
-        self.wanted, self.task_path = wanted_columns(config)
+        self.config = config
 
     def label_text(self, text: str, pair: str | None) -> PredictedLabel:
         first, second = self.prepare_text(text, pair)
@@ -97,12 +95,17 @@ class Labeler:
         notice; `strict` refuses both. With `probabilities`, there is a column for each label. In CSV and TSV
         files, cells that a spreadsheet would take for a formula get a ' before them, unless `raw_cells`.
         """
+        from heedful.data.columns import open_sheet
+        from heedful.inference.columns import trained_columns, wanted_columns
+        from heedful.inference.row_writers import ColumnTypes, open_writer, refuse_suffix
+
         refuse_suffix(out)
         if probabilities and not self.predictor.classes:
             raise UserError(f"--probabilities: {self.run} has no labels to give probabilities of")
         if out.exists() and not overwrite:
             raise UserError(f"--out {out}: is there already; --overwrite replaces it")
-        trained = trained_columns(self.task_path, self.wanted)
+        wanted, task_path = wanted_columns(self.config)
+        trained = trained_columns(task_path, wanted)
         stated = [name for name in (text_column, pair_column) if name]
         sheet = with_all_keys(open_sheet(source, [*stated, *trained.names()]))
         layout = self.layout(sheet, trained, text_column, pair_column)
@@ -175,6 +178,8 @@ class Labeler:
 
     def layout(self, sheet: Sheet, trained: ColumnChoice, text: str | None, pair: str | None) -> Layout:
         """Return the columns to read: those named, those of the task, or those chosen as for a task."""
+        from heedful.data.columns import ColumnChoice, Layout, find_layout
+
         names = (trained.text, trained.pair, trained.label)
         present = [name if name in sheet.names else None for name in names]
         wanted = ColumnChoice(text or present[0], pair or (None if text else present[1]), present[2])
@@ -186,6 +191,8 @@ class Labeler:
 
     def rows(self, sheet: Sheet, layout: Layout, bad: BadRows) -> Iterator[Row]:
         """Yield every row with all its cells, after checking its texts."""
+        from heedful.data.store import check_text
+
         names = list(sheet.names)
         text, pair = names.index(layout.text), None if layout.pair is None else names.index(layout.pair)
         every = sheet.rows(names, bad) if sheet.is_typed else sheet.cells(range(len(names)), bad)
@@ -211,6 +218,8 @@ def with_all_keys(sheet: Sheet) -> Sheet:
     """Return the sheet with the keys of all objects of a JSON Lines file, not only of its first ones."""
     if sheet.format != "jsonl":
         return sheet
+    from heedful.data.readers import read_json
+
     names = tuple(
         dict.fromkeys([*sheet.names, *(key for _, row in read_json(sheet.path, BadRows()) for key in row)])
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.data.columns import ColumnChoice, find_layout, find_split_column, open_sheet
-from heedful.data.named_tasks import TASKS, find_rules
-from heedful.data.tasks import list_split_files
 from heedful.errors import UserError, shorten
+
+if TYPE_CHECKING:
+    from heedful.data.columns import ColumnChoice
 
 Texts = tuple[list[str], list[str] | None]
 """The texts, and the second text of each pair."""
@@ -35,7 +34,7 @@ def read_texts(texts: Any, pairs: Any = None, columns: ColumnChoice | None = Non
     if isinstance(texts, str):
         raise UserError("predict takes a list of texts, not a single one")
     if is_table(texts):
-        texts, second = choose_columns(texts, columns or ColumnChoice())
+        texts, second = choose_columns(texts, columns)
         if pairs is None:
             pairs = second
     rows = list_values(texts)
@@ -61,18 +60,19 @@ def column_names(table: Any) -> list[Any]:
     return list(table.column_names if hasattr(table, "column_names") else table.columns)
 
 
-def choose_columns(table: Any, wanted: ColumnChoice) -> tuple[Any, Any]:
+def choose_columns(table: Any, wanted: ColumnChoice | None) -> tuple[Any, Any]:
     """Return the column of the texts and that of the second texts: those of the run, or the only ones."""
     names = column_names(table)
-    if wanted.text in names:
-        return table[wanted.text], table[wanted.pair] if wanted.pair in names else None
-    if len(names) == (2 if wanted.pair else 1):
-        return table[names[0]], table[names[1]] if wanted.pair else None
+    text, pair = (None, None) if wanted is None else (wanted.text, wanted.pair)
+    if text in names:
+        return table[text], table[pair] if pair in names else None
+    if len(names) == (2 if pair else 1):
+        return table[names[0]], table[names[1]] if pair else None
     listed = ", ".join(shorten(str(name), 30) for name in names[:SHOWN_COLUMNS]) or "no columns"
-    if wanted.text is None:
+    if text is None:
         raise UserError(f"the table has {listed}; pass the column with the texts: table[{names[:1]}]")
     raise UserError(
-        f'the table has {listed}, but not "{shorten(wanted.text, 30)}", which the run was trained on; '
+        f'the table has {listed}, but not "{shorten(text, 30)}", which the run was trained on; '
         "pass the column with the texts instead of the table"
     )
 
@@ -98,28 +98,3 @@ def check_texts(rows: Sequence[Any], what: str) -> list[str]:
                 f"{what}: row {number} is {type(row).__name__} ({shorten(repr(row), 40)}); it must be a text"
             )
     return [str(row) for row in rows]
-
-
-def wanted_columns(config: Mapping[str, Any]) -> tuple[ColumnChoice, Path | None]:
-    """Return the columns that a run's options and its task name, and the task's files if it has some."""
-    if not config["task"]:  # a classifier that no run of heedful made
-        return ColumnChoice(), None
-    named = TASKS.get(config["task"])
-    rules = named or find_rules(Path(config["task"]))
-    stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
-    defaults = (rules.columns.text, rules.columns.pair, rules.columns.label)
-    text, pair, label = (one or default for one, default in zip(stated, defaults, strict=True))
-    wanted = ColumnChoice(text, pair, label, find_split_column(config.get("group"), config.get("time")))
-    return wanted, None if named else Path(config["task"])
-
-
-def trained_columns(path: Path | None, wanted: ColumnChoice) -> ColumnChoice:
-    """Return the columns of the task's files, where these still exist."""
-    if path is None:
-        return wanted
-    try:
-        sheet = open_sheet(list_split_files(path)["train"], wanted.names())
-        layout = find_layout(sheet, wanted)
-    except (UserError, OSError):
-        return wanted
-    return ColumnChoice(layout.text, layout.pair, layout.label) if sheet.header else wanted

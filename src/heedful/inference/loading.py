@@ -15,7 +15,7 @@ from heedful.inference.decisions import read_decision
 from heedful.inference.ensemble import ENSEMBLE_FACTS, holds_ensemble, read_thresholds, read_weights
 from heedful.inference.onnx.predictor import ONNX_FACTS, OnnxPredictor, holds_onnx
 from heedful.inference.predictor import EnsemblePredictor, LinearPredictor, Predictor
-from heedful.linear.model import FACTS, TfidfModel, holds_linear
+from heedful.linear.folders import FACTS, holds_linear
 from heedful.logs import notice
 from heedful.options.configuration import check_stored_options
 from heedful.options.training import AdaptOptions
@@ -63,6 +63,8 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     folder, config = read_run_facts(path)
     predictor: Predictor
     if holds_linear(folder):
+        from heedful.linear.model import TfidfModel
+
         predictor = LinearPredictor(TfidfModel.load(folder))
     elif holds_onnx(folder):
         predictor = OnnxPredictor.load(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,15 +13,17 @@ from torch import Tensor
 from heedful.data.batches import collate
 from heedful.data.named_tasks import Kind
 from heedful.errors import UserError, shorten
-from heedful.inference.generation import generate
 from heedful.inference.predictions import PredictedLabel
 from heedful.inference.predictor import Floats, Predictor
-from heedful.linear.model import TfidfModel, activate
 from heedful.models import Classifier, LanguageModel
-from heedful.objectives import LabelWords
 from heedful.objectives.base import iterate_by_length
-from heedful.objectives.questions import QuestionFormat
+from heedful.statistics.links import activate
 from heedful.text import Tokenizer
+
+if TYPE_CHECKING:
+    from heedful.linear.model import TfidfModel
+    from heedful.objectives import LabelWords
+    from heedful.objectives.questions import QuestionFormat
 
 KINDS: dict[str, Kind] = {"multi_label_classification": "labels", "regression": "number"}
 """The kinds of answers, by what transformers calls them."""
@@ -89,6 +91,8 @@ class LabelWordPredictor(LogitPredictor):
         self, model: LanguageModel, tokenizer: Tokenizer, max_len: int, labels: Sequence[str], words: Any
     ) -> None:
         super().__init__(model, tokenizer, max_len, labels)
+        from heedful.objectives.text2text import LabelWords
+
         self.words: LabelWords = LabelWords(self.labels, tokenizer, words)
 
     def logits(self, tensors: dict[str, Tensor]) -> Tensor:
@@ -99,10 +103,14 @@ class AnswerPredictor(NetworkPredictor):
     """A model that answers questions in free text. It has no classes."""
 
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer, max_len: int) -> None:
+        from heedful.objectives.questions import QuestionFormat
+
         super().__init__(model, tokenizer, max_len, ())
         self.form: QuestionFormat = QuestionFormat(tokenizer, max_len, model.config.kind == "encoder_decoder")
 
     def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
+        from heedful.inference.generation import generate
+
         questions = self.form.questions(texts, pairs).ids
         for text, confidence in zip(*self.form.ask(self.model, questions, generate), strict=True):
             yield PredictedLabel(text, float(confidence), {text: float(confidence)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful import checkpoints, methods
 from heedful.checkpoints.files import read_model_json
@@ -18,15 +18,16 @@ from heedful.inference.network_predictors import (
     LabelWordPredictor,
     NetworkPredictor,
 )
-from heedful.inference.writer import Writer
-from heedful.linear.model import WORDS, TfidfModel, holds_linear
+from heedful.linear.folders import WORDS, holds_linear
 from heedful.models import PRESETS, Classifier, LanguageModel, Model
-from heedful.objectives import parse_words
 from heedful.objectives.registry import OBJECTIVES
 from heedful.problems import find_problem
 from heedful.runs.directory import CONFIG, Run
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
+
+if TYPE_CHECKING:
+    from heedful.inference.writer import Writer
 
 LANGUAGE_HEADS = {"decoder": "causal", "encoder": "masked", "encoder_decoder": "text2text"}
 """The head with which each kind of model predicts tokens."""
@@ -41,6 +42,8 @@ def make_predictor(folder: Path, config: Mapping[str, Any], device: str) -> Netw
         return ClassifierPredictor(model, tokenizer, max_len, model.labels)
     if generates_text(config):
         return AnswerPredictor(model, tokenizer, max_len)
+    from heedful.objectives.text2text import parse_words
+
     labels = list(config["labels"])
     words = parse_words(config.get("label_words", ()), labels)
     return LabelWordPredictor(model, tokenizer, max_len, labels, words)
@@ -50,7 +53,7 @@ def load_best_model(folder: Path, config: Mapping[str, Any]) -> Classifier | Lan
     """Load the model in best/: a whole model, or a base model with its adapter."""
     if (folder / ADAPTER).is_file():
         facts = read_model_json(folder / ADAPTER, LoadableAdapter)
-        model = checkpoints.load(
+        model = checkpoints.load_to_use(
             str(config["model"]),
             head=facts["head"],
             n_classes=len(facts["labels"] or ()) or None,
@@ -61,16 +64,18 @@ def load_best_model(folder: Path, config: Mapping[str, Any]) -> Classifier | Lan
         methods.read_adapter(folder, model)
     else:
         objective = OBJECTIVES.find(str(config.get("objective")))
-        model = checkpoints.load(folder, head=objective.find_head(folder))
+        model = checkpoints.load_to_use(folder, objective.find_head(folder))
     if not isinstance(model, Classifier | LanguageModel):
         raise UserError(f"{folder}: holds a model without a head, which gives no answers")
     if holds_linear(folder / WORDS) and isinstance(model, Classifier):
+        from heedful.linear.model import TfidfModel
+
         model.words = TfidfModel.load(folder / WORDS)
     return model.eval()
 
 
 def load_language_model(run: Run) -> LanguageModel:
-    model = checkpoints.load(run.path, head=LANGUAGE_HEADS[checkpoints.kind_of(run.path)])
+    model = checkpoints.load_to_use(run.path, LANGUAGE_HEADS[checkpoints.kind_of(run.path)])
     assert isinstance(model, LanguageModel)
     return model
 
@@ -86,6 +91,8 @@ def load_best_of(run: Run) -> Classifier | LanguageModel:
 
 def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
     """Load a language model with its tokenizer, ready to write text: a run's best model, or one by name."""
+    from heedful.inference.writer import Writer
+
     folder = Path(name).expanduser()
     if (folder / CONFIG).is_file():
         config = Run.open(folder).read_config()
@@ -98,7 +105,7 @@ def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
             return Writer(predictor.model, predictor.tokenizer)
     elif str(name) in PRESETS and not folder.is_dir():
         raise UserError(f"{name}: starts from nothing and has nothing to say; heedful pretrain it first")
-    model = checkpoints.load(name, head=generating_head(name))
+    model = checkpoints.load_to_use(name, generating_head(name))
     assert isinstance(model, LanguageModel)
     if model.trained_length is None:
         model.trained_length = trained_length(folder)

@@ -18,19 +18,19 @@ import numpy.typing as npt
 from heedful.errors import UserError
 from heedful.inference.abstention import AnswerRule, make_rule
 from heedful.inference.decisions import Decision
-from heedful.inference.inputs import Texts, is_table, read_texts, trained_columns, wanted_columns
+from heedful.inference.inputs import Texts, is_table, read_texts
 from heedful.inference.predictions import PredictedLabel, PredictedLabels, PredictedNumber
-from heedful.linear.model import TfidfModel
 from heedful.options.types import LongTexts
-from heedful.statistics.thresholds import apply_thresholds
 
 if TYPE_CHECKING:
     from heedful.data.named_tasks import Kind
+    from heedful.linear.model import TfidfModel
     from heedful.objectives import LabelWords
     from heedful.objectives.questions import QuestionFormat
     from heedful.text import Tokenizer
 
 Floats = npt.NDArray[np.float64]
+HALF = 0.5
 CHUNK = 1024
 """Texts that are encoded and sorted by length together, so that memory does not grow with their number."""
 
@@ -142,6 +142,8 @@ class Predictor(ABC):
         """Yield the texts, with their second texts, in chunks of `CHUNK`."""
         columns = None
         if self.config is not None and is_table(texts):
+            from heedful.inference.columns import trained_columns, wanted_columns
+
             wanted, path = wanted_columns(self.config)
             columns = trained_columns(path, wanted)
         first, second = read_texts(texts, pairs, columns)
@@ -172,7 +174,7 @@ class Predictor(ABC):
 
     def choose_set(self, row: Sequence[float]) -> PredictedLabels:
         """Return the labels whose probabilities reach their thresholds."""
-        chosen = apply_thresholds(np.asarray(row)[None], self.thresholds)[0]
+        chosen = np.asarray(row) >= (HALF if self.thresholds is None else np.asarray(self.thresholds))
         names = tuple(name for name, one in zip(self.labels, chosen, strict=True) if one)
         confidence = min(p for p, one in zip(row, chosen, strict=True) if one) if names else 1 - max(row)
         probabilities = dict(zip(self.labels, row, strict=True))

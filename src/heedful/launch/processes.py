@@ -23,7 +23,7 @@ from heedful.data.workers import STATUS_KILLED
 from heedful.errors import UserError
 from heedful.launch.rank_environment import detect_ranks
 from heedful.launch.worker import OPTIONS, STOP
-from heedful.linear.model import is_linear
+from heedful.linear.folders import is_linear
 from heedful.options.training import AdaptOptions, PretrainOptions, named_after
 from heedful.options.values import check_bounds
 from heedful.runs.directory import RESULTS, Run, run_paths

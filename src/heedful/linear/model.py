@@ -19,35 +19,23 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file
 from safetensors.numpy import save as to_bytes
-from scipy.special import expit, softmax
 
 from heedful.errors import UserError, shorten
+from heedful.linear.folders import FACTS, WEIGHTS
 from heedful.linear.label_sets import NO_ROWS, fit_label_sets
 from heedful.linear.logistic import LinearFit, fit_logistic
 from heedful.linear.ridge import fit_ridge
 from heedful.linear.solver import Floats
 from heedful.linear.tfidf import CHUNK, Analyzer, Block, TfidfFeatures, fit_tfidf
-from heedful.options.model_names import LINEAR_MODELS
 from heedful.runs.files import write_bytes, write_json
 from heedful.runs.json_files import check_regular, decode_record, read_json_object
 from heedful.runs.memory import require_memory
+from heedful.statistics.links import activate
 
 if TYPE_CHECKING:
     from heedful.data.named_tasks import Kind
 
-FACTS, WEIGHTS = "linear.json", "model.safetensors"
 FORMAT = 1
-WORDS = "words"
-"""The folder, beside a network's weights, of a model of words whose logits are added to the network's."""
-
-
-def is_linear(model: str) -> bool:
-    """Whether a name is that of a linear model, whatever the current folder has; ./tfidf is a folder."""
-    return model in LINEAR_MODELS
-
-
-def holds_linear(folder: Path) -> bool:
-    return (folder / FACTS).is_file()
 
 
 @dataclass(frozen=True)
@@ -225,12 +213,3 @@ class TfidfModel:
         ]
         linear = LinearFit(tensors["weight"], tensors["bias"], facts.strength)
         return cls(facts.labels, TfidfFeatures(*sides), linear, facts.kind, facts.thresholds)
-
-
-def activate(logits: Floats, kind: str) -> npt.NDArray[np.float64]:
-    """Return the probabilities of scores `[n, labels]` for a kind of answers, or numbers `[n]`."""
-    if kind == "number":
-        return np.asarray(logits[:, 0], np.float64)
-    if kind == "labels":
-        return np.asarray(expit(logits), np.float64)
-    return np.asarray(softmax(logits, axis=1), np.float64)

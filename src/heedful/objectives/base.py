@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from heedful import checkpoints
-from heedful.data import Tokens
 from heedful.data.batches import Batches
 from heedful.errors import UserError
 from heedful.models.heads import with_article
 from heedful.progress import progress
+
+if TYPE_CHECKING:
+    from heedful.data import Tokens
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from heedful.data import Task, Tokens, tokenize
 from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.objectives.base import (
@@ -32,6 +31,9 @@ from heedful.objectives.setup import TaskSetup
 from heedful.options.types import LongTexts
 from heedful.statistics.shares import correct_probabilities, find_shares, log_correction, read_shares
 from heedful.text import Tokenizer
+
+if TYPE_CHECKING:
+    from heedful.data import Task, Tokens
 
 ClassWeights = Literal["none", "balanced"]
 PART = 4096
@@ -138,6 +140,8 @@ class Classify(Objective):
         self.task, self.tokenizer, self.max_len, self.seed = task, tokenizer, max_len, seed
         self.with_types, self.long_texts = with_types, long_texts
         self.weights = {"classify": 1.0}
+        from heedful.data.tokens import tokenize
+
         self.tokens: dict[str, Tokens] = {
             name: tokenize(split, tokenizer, max_len=max_len, long_texts=long_texts)
             for name, split in task.splits.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.data import Task
 from heedful.errors import UserError
 from heedful.objectives.base import Evaluation, Floats, Ints
 from heedful.statistics.thresholds import HALF, apply_thresholds, cross_fit, find_goal, tune_thresholds
+
+if TYPE_CHECKING:
+    from heedful.data import Task
 
 Targets = npt.NDArray[Any]
 

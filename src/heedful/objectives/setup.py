@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from heedful.attention import MECHANISMS, Mechanism
-from heedful.data import Task, Tokens
-from heedful.objectives.questions import GenerateFunction
+from heedful.attention import MECHANISMS
 from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.text import Tokenizer
+
+if TYPE_CHECKING:
+    from heedful.attention import Mechanism
+    from heedful.data import Task, Tokens
+    from heedful.objectives.questions import GenerateFunction
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from heedful.data import Task
 from heedful.data.batches import IGNORED
 from heedful.errors import UserError, shorten, unknown
 from heedful.models import EncoderDecoder
@@ -17,6 +16,9 @@ from heedful.objectives.classify import Classify, common_options
 from heedful.objectives.setup import TaskSetup
 from heedful.objectives.vocabulary import score_tokens
 from heedful.text import Tokenizer
+
+if TYPE_CHECKING:
+    from heedful.data import Task
 
 
 def parse_words(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:

@@ -12,8 +12,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil
-
 from heedful.runs.schemas import Environment
 
 PACKAGES = (
@@ -25,6 +23,8 @@ PACKAGES = (
 def environment(
     *, threads: int | None = None, device: str | None = None, precision: str | None = None
 ) -> Environment:
+    import psutil
+
     return Environment(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         python=platform.python_version(),
@@ -97,6 +97,8 @@ def peak_memory_gb() -> float:
     try:
         import resource
     except ImportError:  # Windows
+        import psutil
+
         memory = psutil.Process().memory_info()
         return float(getattr(memory, "peak_wset", memory.rss)) / 1e9
     unit = 1 if sys.platform == "darwin" else 1024

@@ -22,9 +22,9 @@ from heedful.evaluation.baselines import read_targets
 from heedful.evaluation.metrics import Array, Metric, find_metric
 from heedful.evaluation.selection import resample_metric
 from heedful.inference.loading import load_run
+from heedful.linear.folders import is_linear
 from heedful.linear.label_sets import fit_label_sets
 from heedful.linear.logistic import fit_logistic
-from heedful.linear.model import activate, is_linear
 from heedful.linear.ridge import fit_ridge
 from heedful.models import Classifier
 from heedful.objectives import Classify
@@ -35,6 +35,7 @@ from heedful.solve.insight.curve import CurvePoint, MeasuredCurve
 from heedful.solve.insight.label_next import LabelNext, list_useful_rows
 from heedful.solve.plan import FOLDS
 from heedful.statistics.learning_curve import FEWEST, RESAMPLES, fit_learning_curve
+from heedful.statistics.links import activate
 from heedful.statistics.thresholds import cross_fit, find_goal
 from heedful.training.build import build_adapt
 from heedful.training.linear import LinearJob, build_linear

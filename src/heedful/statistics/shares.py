@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
 
 from heedful.errors import UserError, shorten
+from heedful.statistics.links import softmax
 
 Floats = npt.NDArray[np.float64]
 NO_ROWS = 0.5
@@ -60,4 +60,4 @@ def log_correction(trained: Floats, expected: Floats) -> Floats:
 def correct_probabilities(probabilities: Floats, correction: Floats) -> Floats:
     """Return probabilities `[n, labels]` after the correction is added to their logarithms."""
     logarithms = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
-    return np.asarray(softmax(logarithms + correction, axis=1), np.float64)
+    return softmax(logarithms + correction)

@@ -11,7 +11,7 @@ from typing import Any
 from heedful.errors import UserError
 from heedful.inference.ensemble import ENSEMBLE_FACTS
 from heedful.inference.onnx.predictor import ONNX_FACTS
-from heedful.linear.model import FACTS
+from heedful.linear.folders import FACTS
 from heedful.runs.directory import BEST, CHOSEN, CONFIG, STUDY, follow_choice
 from heedful.runs.json_files import read_json
 from heedful.runs.toml import read_toml

@@ -17,7 +17,7 @@ from heedful.checkpoints import Form
 from heedful.data.run_options import absolute_value
 from heedful.evaluation.decision_threshold import make_decision
 from heedful.inference.decisions import Decision
-from heedful.linear.model import WORDS
+from heedful.linear.folders import WORDS
 from heedful.models import Classifier
 from heedful.objectives import Evaluation
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions

@@ -29,7 +29,7 @@ from heedful.inference.devices import autocast
 from heedful.inference.loading import iterate_predictions, load_run
 from heedful.inference.network_predictors import NetworkPredictor
 from heedful.inference.networks import load_best_model, load_language_model
-from heedful.linear.model import is_linear
+from heedful.linear.folders import is_linear
 from heedful.objectives import ClassifyFeatures, Evaluation
 from heedful.objectives.registry import OBJECTIVES
 from heedful.objectives.setup import TextSetup

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from heedful.errors import UserError
 from heedful.evaluation.scorer import leave_out_bag
-from heedful.linear.model import is_linear
+from heedful.linear.folders import is_linear
 from heedful.options.training import AdaptOptions, LoopOptions, named_after
 from heedful.runs.directory import RESULTS, Run, new_run_path
 from heedful.runs.schemas import Metrics

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from heedful.errors import UserError, unknown
 from heedful.evaluation.metrics import METRICS, check_metric
-from heedful.linear.model import is_linear
+from heedful.linear.folders import is_linear
 from heedful.methods import METHODS
 from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.model_names import ENSEMBLE, MAJORITY

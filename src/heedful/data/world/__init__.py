@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from heedful.data import cache
+from heedful.data.names import WORLD_FACTS
 from heedful.data.world.files import (
     Facts,
     write_birthplaces,
@@ -29,7 +30,7 @@ from heedful.runs.files import new_folder
 VERSION = 1
 PEOPLE = 2000
 FEWEST_PEOPLE, MOST_PEOPLE = 20, STRANGERS - 100_000
-FACTS = "world.json"
+FACTS = WORLD_FACTS
 
 __all__ = ["FACTS", "PEOPLE", "TASKS", "VERSION", "World", "make_task_folder", "make_world"]
 

@@ -8,7 +8,7 @@ from heedful import __version__
 from heedful.inference.decisions import read_decision
 from heedful.inference.onnx.measures import Measures
 from heedful.inference.onnx.predictor import ONNX_FACTS
-from heedful.linear.model import WORDS, holds_linear
+from heedful.linear.folders import WORDS, holds_linear
 from heedful.runs.directory import Run
 from heedful.runs.files import write_text
 from heedful.runs.json_files import read_json

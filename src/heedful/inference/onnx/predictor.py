@@ -14,15 +14,18 @@ from msgspec import Meta
 
 from heedful.errors import UserError, shorten
 from heedful.inference.predictor import Floats, Predictor
-from heedful.linear.model import WORDS, TfidfModel, activate, holds_linear
+from heedful.linear.folders import WORDS, holds_linear
 from heedful.options.types import LongTexts
 from heedful.runs.environment import usable_cores
 from heedful.runs.json_files import check_facts, check_regular, read_json_object
+from heedful.statistics.links import activate
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+
+    from heedful.linear.model import TfidfModel
 
 GRAPH, ONNX_FACTS = "model.onnx", "onnx.json"
 FORMAT = 1
@@ -113,7 +116,11 @@ class OnnxPredictor(Predictor):
 
     @classmethod
     def load(cls, folder: Path, *, threads: int | None = None) -> OnnxPredictor:
-        words = TfidfModel.load(folder / WORDS) if holds_linear(folder / WORDS) else None
+        words = None
+        if holds_linear(folder / WORDS):
+            from heedful.linear.model import TfidfModel
+
+            words = TfidfModel.load(folder / WORDS)
         session = open_session(folder / GRAPH, threads)
         return cls(session, load_tokenizer(folder), read_onnx_facts(folder), words)
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from heedful.errors import UserError
-from heedful.linear.model import activate
 from heedful.models import Classifier, Decoder, Encoder, EncoderDecoder, LanguageModel
+from heedful.statistics.links import activate
 from heedful.studio.work.attention_view import (
     AttentionView,
     Body,

@@ -11,7 +11,7 @@ from heedful import checkpoints, methods
 from heedful.data import Task
 from heedful.errors import UserError
 from heedful.inference.generation import generate
-from heedful.linear.model import is_linear
+from heedful.linear.folders import is_linear
 from heedful.logs import notice
 from heedful.methods.subsets import Head
 from heedful.models import Classifier, LanguageModel
