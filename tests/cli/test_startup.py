@@ -57,3 +57,51 @@ def test_a_linear_model_labels_a_text_without_torch(tiny_task: Path, tmp_path: P
     run = heedful.adapt("tfidf", tiny_task, out=tmp_path / "run").folder
     names = imported("predict", run, "a lovely film")
     assert not names & {"torch", "heedful.training", "sklearn", "optuna", "pyarrow"}
+
+
+def test_a_run_imports_no_compiler_no_pandas_and_no_search(
+    tiny_bert: Path, tiny_task: Path, tmp_path: Path
+) -> None:
+    options = (
+        "--steps",
+        2,
+        "--max-len",
+        16,
+        "--threads",
+        1,
+        "--precision",
+        "float32",
+        "--out",
+        tmp_path / "run",
+    )
+    names = imported("adapt", tiny_bert, tiny_task, *options)
+    assert "torch.optim.adamw" in names
+    assert not names & {
+        "torch._dynamo",
+        "sympy",
+        "pandas",
+        "optuna",
+        "sklearn",
+        "transformers",
+        "scipy.optimize",
+    }
+
+
+def test_a_run_says_what_begins_before_it_imports_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from heedful.cli import main\n"
+        "class Screen:\n"
+        "    def write(self, text):\n"
+        "        if 'loading' in text:\n"
+        "            print(text.strip(), 'torch' in sys.modules, flush=True)\n"
+        "            sys.exit(0)\n"
+        "    def flush(self): pass\n"
+        "    def isatty(self): return False\n"
+        "sys.stderr = Screen()\n"
+        "main(['adapt', 'minilm', 'reviews.csv'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.strip() == "minilm on reviews: loading False"

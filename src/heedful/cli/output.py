@@ -8,7 +8,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
 
 from cyclopts import Parameter
@@ -17,6 +18,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from heedful.logs import progress_line
 from heedful.options.types import MODEL_HELP, TASK_HELP
 from heedful.options.types import Flag as Flag
 
@@ -37,6 +39,24 @@ def print_json(facts: Any) -> None:
     """Write facts as JSON to stdout, which then contains nothing else."""
     json.dump(facts, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def announce(text: str) -> None:
+    """Say what begins before anything is imported for it, which takes a second or more."""
+    progress_line(text)
+
+
+@contextmanager
+def show_loading(text: str) -> Iterator[None]:
+    """Show on a terminal what is being loaded while the body of the `with` loads it; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    print(f"{text} ...", end="\r", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        print("\x1b[2K", end="\r", file=sys.stderr, flush=True)
 
 
 def console() -> Console:

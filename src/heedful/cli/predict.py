@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Device, Flag, Json, console, print_json, print_table
+from heedful.cli.output import Device, Flag, Json, console, print_json, print_table, show_loading
 from heedful.errors import UserError, shorten
 from heedful.options.types import OpenShare
 
@@ -99,11 +99,12 @@ def command(
         raise UserError("predict labels one text, or a file with --in FILE --out FILE; give one of them")
     if (source is None) != (out is None):
         raise UserError("--in and --out belong together: a file to read and a file to write")
-    from heedful.inference.files import Labeler
-    from heedful.inference.loading import load_run, load_with_held_out_rows
-
     needs_dev = calibrate or max_risk is not None
-    predictor = (load_with_held_out_rows if needs_dev else load_run)(run, device=device)
+    with show_loading(f"loading {run}"):
+        from heedful.inference.files import Labeler
+        from heedful.inference.loading import load_run, load_with_held_out_rows
+
+        predictor = (load_with_held_out_rows if needs_dev else load_run)(run, device=device)
     rule = predictor.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
     labeler = Labeler(run, predictor, rule)
     if not json:

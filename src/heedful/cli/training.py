@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from heedful.cli.output import console, print_json
+from heedful.cli.output import announce, console, print_json
+from heedful.errors import shorten
 from heedful.options.configuration import Options
+from heedful.options.training import named_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +41,11 @@ def train_or_submit(
 
 def train_here(options: Options, print_results: PrintResults, *, json: bool) -> None:
     """Train, and print results.json, or the results, the folder and the most serious finding."""
+    from heedful.launch.rank_environment import detect_ranks
+
+    if (ranks := detect_ranks()) is None or ranks.first:
+        data, model, *_ = named_after(options)
+        announce(f"{shorten(model, 60)} on {shorten(data, 60)}: loading")
     from heedful.evaluation.checks import summarize
     from heedful.launch.processes import is_first_process, launch_training
     from heedful.runs.files import to_json_value

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow.lib import StringBuilder
 
 from heedful.data import cache
 from heedful.data.bad_rows import BadRows, EmptyCellError, RowError, report_skipped
@@ -93,7 +94,7 @@ class ExampleStore:
                 inside = index[np.searchsorted(index, start) : np.searchsorted(index, end)]
                 if not len(inside):
                     continue
-                batch = opened.get_batch(number).take(pa.array(inside - start))
+                batch = opened.get_batch(number).take(make_index_array(inside - start))
             yield [batch.column(column).to_pylist() for column in columns]
 
 
@@ -169,7 +170,7 @@ def write_examples(
 
         def flush() -> None:
             nonlocal size
-            arrays = [pa.array(values, pa.large_string()) for values in columns.values()]
+            arrays = [make_text_array(values) for values in columns.values()]
             writer.write_batch(pa.record_batch(arrays, schema=schema))
             for values in columns.values():
                 values.clear()
@@ -195,6 +196,20 @@ def write_examples(
             flush()
     label_ids = np.frombuffer(ids, np.int32) if ids else np.empty(0, np.int32)
     return label_ids, labels, bad.describe(sheet.path, count)
+
+
+def make_text_array(values: Sequence[str | None]) -> pa.Array:
+    """Return texts as an array. `pa.array` asks pandas first whether they are a series, and imports it."""
+    builder = StringBuilder()
+    builder.append_values(values)
+    return builder.finish().cast(pa.large_string())
+
+
+def make_index_array(numbers: npt.NDArray[np.int64]) -> pa.Array:
+    """Return numbers of rows as an array, without asking pandas either."""
+    return pa.Array.from_buffers(
+        pa.int64(), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))]
+    )
 
 
 def add_label(sheet: Sheet, labels: LabelIndex, name: str, number: int, kind: str | None = None) -> int:

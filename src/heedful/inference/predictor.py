@@ -21,6 +21,7 @@ from heedful.inference.decisions import Decision
 from heedful.inference.inputs import Texts, is_table, read_texts
 from heedful.inference.predictions import PredictedLabel, PredictedLabels, PredictedNumber
 from heedful.options.types import LongTexts
+from heedful.statistics.thresholds import apply_thresholds
 
 if TYPE_CHECKING:
     from heedful.data.named_tasks import Kind
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from heedful.text import Tokenizer
 
 Floats = npt.NDArray[np.float64]
-HALF = 0.5
 CHUNK = 1024
 """Texts that are encoded and sorted by length together, so that memory does not grow with their number."""
 
@@ -174,7 +174,7 @@ class Predictor(ABC):
 
     def choose_set(self, row: Sequence[float]) -> PredictedLabels:
         """Return the labels whose probabilities reach their thresholds."""
-        chosen = np.asarray(row) >= (HALF if self.thresholds is None else np.asarray(self.thresholds))
+        chosen = apply_thresholds(np.asarray(row)[None], self.thresholds)[0]
         names = tuple(name for name, one in zip(self.labels, chosen, strict=True) if one)
         confidence = min(p for p, one in zip(row, chosen, strict=True) if one) if names else 1 - max(row)
         probabilities = dict(zip(self.labels, row, strict=True))

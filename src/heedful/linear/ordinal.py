@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from heedful.linear.logistic import DENSE_STRENGTHS, LinearFit
@@ -70,6 +69,8 @@ def solve_ordinal(
             [features.T @ of_score + weight / strength, [of_thresholds.sum()], later[1:] * gaps]
         )
         return loss + float(weight @ weight) / (2 * strength), gradient
+
+    from scipy.optimize import minimize
 
     found = minimize(compute, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
     gaps = np.maximum(np.exp(found[d + 1 :]), SMALLEST_GAP)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from scipy.sparse.linalg import LinearOperator, cg
 
 from heedful.linear.logistic import LinearFit, measure_columns, standardize
 from heedful.linear.solver import Features, Floats
@@ -132,6 +131,8 @@ def solve_by_gradients(features: Features, target: Floats, strength: float) -> t
 
     centered = target - center
     wanted = features.T @ centered - mean * centered.sum()
+    from scipy.sparse.linalg import LinearOperator, cg
+
     weight, _ = cg(LinearOperator((d, d), multiply, dtype=np.float64), wanted, rtol=EXACT, maxiter=1_000)
     return weight, center - float(mean @ weight)
 

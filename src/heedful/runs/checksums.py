@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +20,11 @@ def file_checksum(path: str | Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
 
 
-def folder_checksums(folder: str | Path) -> dict[str, str]:
-    """Return the hash of every file of a folder, by relative path, except the seal itself."""
+def folder_checksums(folder: str | Path, only: Collection[str] | None = None) -> dict[str, str]:
+    """Return the hash of every file of a folder, or of those, by relative path, except the seal itself."""
     root = Path(folder)
+    if only is not None:
+        return {name: file_checksum(root / name) for name in only if (root / name).is_file()}
     paths = sorted(p for p in root.rglob("*") if p.is_file() and p != root / SEAL)
     return {p.relative_to(root).as_posix(): file_checksum(p) for p in paths}
 
@@ -38,14 +41,19 @@ def seal(folder: str | Path) -> None:
     write_json(Path(folder) / SEAL, {"blake2b": folder_checksums(folder)})
 
 
-def find_damage(folder: str | Path) -> str | None:
-    """Return the first difference between a folder and its seal in words, or None if it is intact."""
+def find_damage(folder: str | Path, only: Collection[str] | None = None) -> str | None:
+    """Return the first difference between a folder and its seal in words, or None if it is intact.
+
+    `only` names the files that are going to be read; by default all are compared.
+    """
     root = Path(folder)
     if not (root / SEAL).is_file():
         return f"{SEAL} is missing: its writing was interrupted"
     try:
         stored = read_record(Seal, root / SEAL).blake2b
-        actual = folder_checksums(root)
+        if only is not None:
+            stored = {name: value for name, value in stored.items() if name in only}
+        actual = folder_checksums(root, only)
     except UserError as error:
         return str(error)
     except (OSError, KeyError, TypeError):

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 Floats = npt.NDArray[np.float64]
@@ -43,6 +42,8 @@ def fit_temperature(probabilities: npt.ArrayLike, labels: npt.ArrayLike) -> floa
         right = log_softmax(logits / temperature, axis=1)[np.arange(len(truth)), truth].sum()
         added = log_softmax(ordered / temperature)
         return float(-(right + added[0] + added[1])) if len(added) > 1 else 0.0
+
+    from scipy.optimize import minimize_scalar
 
     bounds = (-math.log(MOST), math.log(MOST))
     return math.exp(float(minimize_scalar(loss, bounds=bounds, method="bounded").x))

@@ -22,6 +22,7 @@ from heedful.runs.json_files import check_facts, check_regular, read_json, read_
 from heedful.runs.memory import require_memory
 
 NAME = re.compile(r"step-(\d+)")
+WEIGHTS = "weights.pt"
 KEEP_LAST = 2
 VERDICT = ("best_step", "best_value", "best_loss", "evaluations_since_best", "stopped_early")
 
@@ -75,7 +76,7 @@ def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimize
     run.checkpoints.mkdir(exist_ok=True)
     with new_folder(folder) as new:
         try:
-            torch.save(weights, new / "weights.pt")
+            torch.save(weights, new / WEIGHTS)
             torch.save(optimizer, new / "optimizer.pt")
         except RuntimeError as error:  # how torch says that the disk is full
             full = shutil.disk_usage(folder.parent).free < 2**20
@@ -139,11 +140,12 @@ def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, A
 
 
 def load_weights(run: Run, step: int) -> dict[str, Tensor]:
+    """Read and check the weights of a step alone: the optimizer's state is twice as large."""
     folder = checkpoint_folder(run, step)
-    wrong = find_damage(folder)
+    wrong = find_damage(folder, [WEIGHTS])
     if wrong is not None:
         raise UserError(f"{folder}: {wrong}")
-    return read_checkpoint(folder)[1]
+    return load_tensors(folder / WEIGHTS)
 
 
 def copy_weights(weights: Mapping[str, Tensor], parameters: Mapping[str, Tensor]) -> None:
@@ -172,7 +174,7 @@ def read_checkpoint(folder: Path) -> tuple[TrainingState, dict[str, Tensor], dic
         )
     file = folder / "optimizer.pt"
     file = file if file.is_file() else folder / "optimiser.pt"  # the name that older versions wrote
-    return TrainingState(**stored), load_tensors(folder / "weights.pt"), load_tensors(file)
+    return TrainingState(**stored), load_tensors(folder / WEIGHTS), load_tensors(file)
 
 
 def load_tensors(path: Path) -> dict[str, Any]:

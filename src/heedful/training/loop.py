@@ -110,7 +110,7 @@ class Loop:
             ):
                 bar.advance(self.state.step)
                 self.take_steps(bar)
-            if self.ranks.first:
+            if self.ranks.first and self.state.best_step != self.state.step:
                 best = checkpoint.load_weights(self.run, self.state.best_step)
                 checkpoint.copy_weights(best, self.parameters)
         finally:

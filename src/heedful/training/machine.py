@@ -13,7 +13,7 @@ from heedful.inference.devices import find_device
 from heedful.logs import notice
 from heedful.options.training import LoopOptions
 from heedful.process_state import is_guest
-from heedful.training.precision import choose_precision
+from heedful.training.precision import begin_measurement, choose_precision
 from heedful.training.ranks import current_ranks
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -25,6 +25,12 @@ class Machine:
     device: torch.device
     precision: str
     threads: int
+
+
+def begin_to_resolve(options: LoopOptions) -> None:
+    """Start what `resolve_machine` has to measure, beside the reading of data and model."""
+    if current_ranks().alone:
+        begin_measurement(options.precision, find_device(options.device))
 
 
 def resolve_machine(options: LoopOptions) -> Machine:

@@ -2,7 +2,7 @@
 
 A processor can announce bfloat16 and then die of an illegal instruction on it, refuse it, or run it a hundred
 times slower than float32. The child tries a forward and a backward product; what it says (or that it died) is
-remembered for this machine.
+remembered for this machine and this torch. A first measurement goes on beside the loading of data and model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import torch
 from msgspec import Meta
@@ -26,6 +27,9 @@ from heedful.runs.json_files import check_facts, read_json
 GAIN = 1.2
 """How much faster bfloat16 must be to be chosen: below that, exact numbers are worth more."""
 LIMIT_SECONDS = 60.0
+Probe: TypeAlias = "subprocess.Popen[str]"
+PROBES: dict[str, Probe] = {}
+"""The measurement that is under way for each kind of device."""
 
 PROBE = """
 import json, sys, time, torch
@@ -79,29 +83,52 @@ class Measurement:
 
 def measure_precision(device: torch.device) -> dict[str, Any]:
     """Return the measurement, from the cache if this machine has made it before."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_name()
-    path = get_cache_folder() / "precision" / f"{digest(name, device.type, torch.__version__)}.json"
+    path = find_measurement(device)
     if path.is_file():
         try:
             return check_facts(Measurement, read_json(path), str(path))
         except UserError:
             path.unlink(missing_ok=True)
-    measurement = probe(device)
+    begun = PROBES.pop(device.type, None)
+    measurement = probe(device) if begun is None else finish_probe(begun)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, measurement)
     return measurement
 
 
+def find_measurement(device: torch.device) -> Path:
+    """Return the file in which the measurement of this machine and this torch is remembered."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_name()
+    return get_cache_folder() / "precision" / f"{digest(name, device.type, torch.__version__)}.json"
+
+
+def begin_measurement(precision: Precision, device: torch.device) -> None:
+    """Start to measure, if it has to be done, while the run is still reading its data."""
+    if precision == "auto" and device.type not in PROBES and not find_measurement(device).is_file():
+        PROBES[device.type] = start_probe(device)
+
+
 def probe(device: torch.device, code: str = PROBE) -> dict[str, Any]:
     """Measure in a child process, which may die."""
-    try:
-        command = [sys.executable, "-c", code, str(device)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"took longer than {LIMIT_SECONDS:.0f} s"}
-    if done.returncode < 0:
-        return {"failed": f"died of signal {-done.returncode}"}
-    if done.returncode:
+    return finish_probe(start_probe(device, code))
+
+
+def start_probe(device: torch.device, code: str = PROBE) -> Probe:
+    command = [sys.executable, "-c", code, str(device)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def finish_probe(process: Probe) -> dict[str, Any]:
+    """Wait for the child and return what it measured, or how it failed."""
+    with process:
+        try:
+            output, _ = process.communicate(timeout=LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return {"failed": f"took longer than {LIMIT_SECONDS:.0f} s"}
+    if process.returncode < 0:
+        return {"failed": f"died of signal {-process.returncode}"}
+    if process.returncode:
         return {"failed": "gave an error"}
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    result: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
     return result

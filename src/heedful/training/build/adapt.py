@@ -42,16 +42,16 @@ from heedful.training.build.settings import (
     read_facts,
 )
 from heedful.training.build.tokenizer import task_tokenizer
-from heedful.training.machine import resolve_machine
+from heedful.training.machine import begin_to_resolve, resolve_machine
 from heedful.training.ranks import current_ranks
 from heedful.training.run_task import load_run_task
 
 
 def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | None = None) -> Job:
     """Build the parts of a run; `change_task` may add a split to its task."""
+    begin_to_resolve(options)
     task = load_run_task(options)
     options = resolve_objective(options, task)
-    machine = resolve_machine(options)
     task = change_task(task) if change_task else task
     method = build_method(options)
     torch.manual_seed(options.seed)  # before the tokenizer and the new head, which may draw random numbers
@@ -75,6 +75,7 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     if task.label_names:
         model.labels = list(task.label_names)
     method.attach(model)
+    machine = resolve_machine(options)
     model.to(machine.device)
     formula, room = method.formula(model), methods.measure_room(model)
     facts = None

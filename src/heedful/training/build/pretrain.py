@@ -16,15 +16,16 @@ from heedful.training.build.job import Job
 from heedful.training.build.model import build_language_model, starts_from_scratch
 from heedful.training.build.objective import add_questions
 from heedful.training.build.tokenizer import corpus_tokenizer
-from heedful.training.machine import keep_freed_memory, resolve_machine
+from heedful.training.machine import begin_to_resolve, keep_freed_memory, resolve_machine
 
 
 def build_pretrain(options: PretrainOptions) -> Job:
     keep_freed_memory()  # all rows have the same length, so steps have the same shapes
-    machine = resolve_machine(options)
+    begin_to_resolve(options)
     sentences = read_sentences(options.sentences)
     splits = open_splits(options)
     tokenizer = corpus_tokenizer(options, splits.splits["train"])
+    machine = resolve_machine(options)
     torch.manual_seed(options.seed)  # after the tokenizer: the weights do not depend on how it was found
     model = build_language_model(options, tokenizer)
     method = methods.make("full")

@@ -29,4 +29,6 @@ OPTIMIZERS: Registry[type[OptimizerChoice]] = Registry(
 
 
 def make(name: str, groups: Groups, lr: float) -> optim.Optimizer:
-    return OPTIMIZERS.find(name).build(groups, lr)
+    from heedful.training.optimizers.quick import build_without_compiler
+
+    return build_without_compiler(OPTIMIZERS.find(name).build, groups, lr)
