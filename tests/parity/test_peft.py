@@ -94,6 +94,13 @@ def test_peft_gives_our_logits_with_lora(oracle: Oracle, options: dict[str, Any]
     assert_peft_agrees(oracle, folder, method, adapted(folder, method), tmp_path / "adapter")
 
 
+@pytest.mark.parametrize("oracle", [BERT, GPT2], ids=lambda o: o.name)
+def test_peft_gives_our_logits_with_lora_in_the_upper_layers(oracle: Oracle, tmp_path: Path) -> None:
+    folder = base(oracle, tmp_path / "base")
+    method = methods.make("lora", rank=2, layers=1)
+    assert_peft_agrees(oracle, folder, method, adapted(folder, method), tmp_path / "adapter")
+
+
 @pytest.mark.parametrize("reparametrize", [False, True])
 @pytest.mark.parametrize("oracle", [BERT, ROBERTA, GPT2], ids=lambda o: o.name)
 def test_peft_gives_our_logits_with_a_prefix(oracle: Oracle, reparametrize: bool, tmp_path: Path) -> None:

@@ -346,3 +346,32 @@ def test_the_configuration_makes_the_run_again(
         Run(tmp_path / "first").read_environment().threads
         == stored(replace(options, out=tmp_path / "first"))["threads"]
     )
+
+
+def test_a_measured_precision_is_replayed_and_never_measured_again(
+    base: AdaptOptions, tmp_path: Path, die_at: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heedful.runs.config import load_run_config
+    from heedful.training import precision
+
+    def answer(faster: str) -> None:
+        speeds = {"float32": 2.0, "bfloat16": 2.0, faster: 1.0}
+        monkeypatch.setattr(precision, "measure_precision", lambda device: {**speeds, "finite": True})
+
+    monkeypatch.setattr("heedful.training.machine.begin_measurement", lambda *args: None)
+    options = replace(base, precision="auto", epochs=2)
+    answer("float32")
+    train_run(replace(options, out=tmp_path / "whole"))
+    stopped = replace(options, out=tmp_path / "stopped", resume=True)
+    die_at(4)
+    with pytest.raises(DiedError):
+        train_run(stopped)
+    die_at(None, every=False)
+    answer("bfloat16")  # the opposite
+    train_run(stopped)
+    assert traces(tmp_path / "stopped") == traces(tmp_path / "whole")
+    train_run(replace(load_run_config(tmp_path / "whole"), out=tmp_path / "again"))
+    assert traces(tmp_path / "again") == traces(tmp_path / "whole")
+    train_run(replace(options, out=tmp_path / "other"))
+    assert Run(tmp_path / "other").read_environment().precision == "bfloat16"
+    assert traces(tmp_path / "other") != traces(tmp_path / "whole")

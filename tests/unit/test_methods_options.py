@@ -31,7 +31,7 @@ def tiny(name: str = "bert-tiny", **changes: Any) -> Classifier:
     ("name", "given", "says"),
     [
         ("lara", {}, 'unknown method "lara"; did you mean "lora"?'),
-        ("lora", {"rnak": 4}, 'method lora has no option "rnak"; it has alpha, dropout, rank, rank_stabilized, targets'),
+        ("lora", {"rnak": 4}, 'method lora has no option "rnak"; it has alpha, dropout, layers, rank, rank_stabilized, targets'),
         ("full", {"rank": 4}, 'method full has no option "rank"; it has none'),
         ("lora", {"rank": "4"}, 'lora: rank "4": must be a whole number'),
         ("lora", {"rank": True}, "lora: rank true: must be a whole number"),

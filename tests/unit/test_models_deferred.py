@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.tiny import make_model
 
 from heedful import checkpoints
 from heedful.errors import UserError
 from heedful.models.deferred import DeferredWeights
+from tiny import make_model
 
 
 @pytest.fixture(scope="module")

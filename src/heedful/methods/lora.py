@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from heedful.attention.dropout import dropout
 from heedful.errors import UserError, unknown
 from heedful.methods.base import Method, Trainee
-from heedful.models.bodies import ROLES
-from heedful.options.types import Factor, Positive, Share
+from heedful.models.bodies import ROLES, LayeredBody
+from heedful.options.types import Count, Factor, Positive, Share
 from heedful.runs.memory import require_memory
 
 
@@ -58,6 +58,9 @@ class Lora(Method):
     `targets` are roles, the same for every family: q, k, v, o (attention's projections, cross-attention's
     included) and ff (the whole feed-forward). With `rank_stabilized` the scale is `alpha` / sqrt(rank)
     (Kalajdzievski 2023), which keeps high ranks learning. `dropout` acts on what enters the product.
+
+    `layers` adapts this many upper layers alone; 0 is all. What is below them never changes: no gradient goes
+    there, and a classifier's run computes its states once, with its dropout off, as top-layers does.
     """
 
     name = "lora"
@@ -70,6 +73,7 @@ class Lora(Method):
     targets: str = "q,v"
     dropout: Share = 0.0
     rank_stabilized: bool = False
+    layers: Count = 0
 
     def check(self) -> None:
         for role in self.roles:
@@ -88,21 +92,37 @@ class Lora(Method):
 
     def add(self, model: Trainee) -> set[str]:
         layers_of: dict[str, list[str]] = model.body.roles()
+        if self.layers:
+            upper = tuple(f"stack.layers.{i}." for i in self.upper_layers(model))
+            layers_of = {role: [n for n in names if n.startswith(upper)] for role, names in layers_of.items()}
         for role in self.roles:
             if not layers_of[role]:
                 raise UserError(f"lora: this model has no layer in the role {role}; choose other targets")
-        self.layers = [f"body.{name}" for role in self.roles for name in layers_of[role]]
-        bases = {name: model.get_submodule(name) for name in self.layers}
+        self.adapted = [f"body.{name}" for role in self.roles for name in layers_of[role]]
+        bases = {name: model.get_submodule(name) for name in self.adapted}
         width = sum(base.in_features + base.out_features for base in bases.values())
         require_memory(4.0 * self.rank * width, f"lora: a rank of {self.rank:,}")
         for name, base in bases.items():
             model.set_submodule(name, LoRALinear(base, self.rank, self.scale, self.dropout))
-        return {f"{name}.{part}" for name in self.layers for part in ("lora_a", "lora_b")}
+        return {f"{name}.{part}" for name in self.adapted for part in ("lora_a", "lora_b")}
+
+    def upper_layers(self, model: Trainee) -> range:
+        """Return the numbers of the layers that are adapted."""
+        body = model.body
+        if not isinstance(body, LayeredBody):
+            raise UserError(f"lora: layers works for models of one stack, not for {model.config.family}")
+        total = len(body.stack.layers)
+        if self.layers > total:
+            raise UserError(f"lora: layers {self.layers}: this model has {total}")
+        return range(total - self.layers if self.layers else 0, total)
+
+    def count_frozen_layers(self, model: Trainee) -> int | None:
+        return self.upper_layers(model).start if self.layers else None
 
     def switch(self, model: Trainee, on: bool) -> None:
-        for name in self.layers:
+        for name in self.adapted:
             model.get_submodule(name).on = on
 
     def fold(self, model: Trainee) -> None:
-        for name in self.layers:
+        for name in self.adapted:
             model.set_submodule(name, model.get_submodule(name).plain())

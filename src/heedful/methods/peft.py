@@ -8,6 +8,7 @@ transformers, which lets the text's positions begin after it. A prompt's first v
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -26,6 +27,7 @@ from heedful.methods.prompt import Prompt
 from heedful.models.bodies import ROLES
 
 TASKS = {"classify": "SEQ_CLS", "causal": "CAUSAL_LM", "text2text": "SEQ_2_SEQ_LM"}
+LAYER_NUMBER = re.compile(r"\.stack\.layers\.(\d+)\.")
 ALWAYS = {"SEQ_CLS": ["classifier", "score"]}
 """The modules that peft saves for a task whether they are named or not."""
 
@@ -212,8 +214,16 @@ def lora_from_peft(
         targets=",".join(roles),
         dropout=float(facts.get("lora_dropout") or 0.0),
         rank_stabilized=stabilized,
+        layers=count_upper_layers(adapted, model.config.n_layers),
     )
     return method, state
+
+
+def count_upper_layers(adapted: set[str], total: int) -> int:
+    """Return how many upper layers have adapters, if the layers below have none; 0 for all layers."""
+    numbers = {int(found[1]) for name in adapted if (found := LAYER_NUMBER.search(name))}
+    count = len(numbers)
+    return count if count < total and numbers == set(range(total - count, total)) else 0
 
 
 def split_blocks(ours: list[str], a: Tensor, b: Tensor, rank: int) -> dict[str, tuple[Tensor, Tensor]]:

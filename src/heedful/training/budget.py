@@ -104,6 +104,22 @@ def restore_length(options: O) -> O:
     return replace(options, **changes)
 
 
+def take_over_choices(options: O) -> O:
+    """For a branch, take over the precision and the threads of the run that it goes on from.
+
+    Both change bits, and the precision may have been decided by a measurement, which is never made twice.
+    """
+    if not isinstance(options, PretrainOptions) or options.branch is None:
+        return options
+    stored = resume.stored_options(options.branch, "pretrain")
+    changes: dict[str, Any] = {}
+    if options.precision == "auto":
+        changes["precision"] = stored.get("precision", options.precision)
+    if options.threads is None and stored.get("processes", 1) == current_ranks().size:
+        changes["threads"] = stored.get("threads")
+    return replace(options, **changes)
+
+
 def measure_steps_in_budget(
     options: PretrainOptions, make: Callable[[PretrainOptions], Loop], spent: float = 0.0
 ) -> int:

@@ -66,6 +66,7 @@ def train_run(
         out, options = options.out, restore_options(options)
         if (out / RESULTS).is_file():
             return read_finished(Run.open(out))
+    options = budget.take_over_choices(options)
     refuse_used_folder(options)
 
     # Until the loop begins, a signal ends the run at once: there is nothing to save yet.
