@@ -10,8 +10,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 from heedful.errors import UserError
 
 GB = 1e9
@@ -20,6 +18,8 @@ CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 def free_gb() -> float:
     """Return the free memory of this machine, or of this job's share of it."""
+    import psutil
+
     free = min(float(psutil.virtual_memory().available) / GB, limit_gb())
     with suppress(OSError, IndexError, ValueError):
         for line in OWN_CGROUP.read_text().splitlines():
