@@ -8,6 +8,10 @@ from heedful.errors import unknown
 
 ABOUT = {
     "attention": "attention by hand, with questions whose answers are tested",
+    "classifier": "a BERT classifier, masking, and both losses on one encoder",
+    "birthplaces": "span corruption, a schedule, and what pretraining has to beat",
+    "variants": "a GPT, additive attention, and perplexity",
+    "finetuning": "LoRA and adapters, and an honest search",
 }
 """The assignments in the order of a course."""
 
