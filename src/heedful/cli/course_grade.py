@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -58,7 +59,10 @@ def grade(
         Print one JSON object.
     """
     from heedful.course.grade import grade_class, grade_for_gradescope
+    from heedful.course.sandbox import warn_of_root
 
+    if no_sandbox and (warning := warn_of_root()):
+        print(f"heedful: {warning}", file=sys.stderr)
     if gradescope is not None:
         result = grade_for_gradescope(submissions, folder, gradescope, sandbox=not no_sandbox)
         console().print(f"{result.points:g} of {result.most:g} points", markup=False)

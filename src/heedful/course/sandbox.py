@@ -232,20 +232,11 @@ def users_may_make_namespaces(user: int) -> bool:
 
 def user_can_run_python(user: int) -> bool:
     """Tell whether a user without rights can run this Python, which may be in root's home."""
-    words = [
-        "setpriv",
-        "--reuid",
-        str(user),
-        "--regid",
-        str(user),
-        "--clear-groups",
-        "--",
-        sys.executable,
-        "-c",
-        "",
-    ]
+    words = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", *NO_CAPABILITIES, "--"]
     with suppress(OSError):
-        return subprocess.run(words, capture_output=True, check=False, cwd="/").returncode == 0
+        # setpriv itself has root's rights until it has started something: `env` has none.
+        command = [*words, "env", sys.executable, "-c", ""]
+        return subprocess.run(command, capture_output=True, check=False, cwd="/").returncode == 0
     return False
 
 
@@ -258,6 +249,13 @@ def python_folders() -> list[Path]:
         folders.append(link.parent.parent if link.parent.name == "bin" else link.parent)
     unique = dict.fromkeys(Path(os.path.normpath(folder)) for folder in folders)
     return [folder for folder in unique if folder.is_dir() and folder != Path("/")]
+
+
+def warn_of_root() -> str:
+    """Return what to say if code that is not isolated would run as root; nothing otherwise."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0 or user_can_run_python(choose_user()):
+        return ""
+    return f"without a sandbox submissions run as root, because no other user can run {sys.executable}"
 
 
 def make_parents(path: Path) -> Iterator[str]:

@@ -13,7 +13,7 @@ class CharCorruptionDataset(Dataset):
 
     def __init__(self, data, block_size):
         self.MASK_CHAR = "\u2047"  # the double question mark, for mask
-        self.PAD_CHAR = "\u25A1"  # the empty square, for padding
+        self.PAD_CHAR = "\u25a1"  # the empty square, for padding
         characters = [self.PAD_CHAR, self.MASK_CHAR, *sorted(set(data) - {self.PAD_CHAR, self.MASK_CHAR})]
         self.stoi = {character: i for i, character in enumerate(characters)}
         self.itos = dict(enumerate(characters))
@@ -75,6 +75,11 @@ def answer_parameters(vocabulary, block, layers, width):
     two linear layers with biases of inner width 4 * width; a last layer norm; a head without bias, not tied.
     """
     # SOLUTION: add up one layer first; a linear layer has in * out + out, a layer norm 2 * width
-    layer = 4 * (width * width + width) + 2 * 2 * width + (4 * width * width + 4 * width) + (4 * width * width + width)
+    layer = (
+        4 * (width * width + width)
+        + 2 * 2 * width
+        + (4 * width * width + 4 * width)
+        + (4 * width * width + width)
+    )
     return vocabulary * width + block * width + layers * layer + 2 * width + width * vocabulary
     # END SOLUTION

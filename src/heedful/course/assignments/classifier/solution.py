@@ -55,7 +55,9 @@ def mask_tokens(inputs, tokenizer, mlm_probability=0.15):
     """
     # SOLUTION: choose positions, write the labels, and only then change the chosen tokens of a copy
     inputs, labels = inputs.clone(), inputs.clone()
-    special = [tokenizer.get_special_tokens_mask(row.tolist(), already_has_special_tokens=True) for row in labels]
+    special = [
+        tokenizer.get_special_tokens_mask(row.tolist(), already_has_special_tokens=True) for row in labels
+    ]
     chances = torch.full(labels.shape, mlm_probability).masked_fill(torch.tensor(special).bool(), 0.0)
     chosen = torch.bernoulli(chances).bool()
     labels[~chosen] = -100
@@ -79,7 +81,13 @@ class BertForCLSMLM(nn.Module):
         self.mlm_alpha = mlm_alpha
 
     def forward(
-        self, input_ids, attention_mask=None, labels=None, mlm_input_ids=None, mlm_attention_mask=None, mlm_labels=None
+        self,
+        input_ids,
+        attention_mask=None,
+        labels=None,
+        mlm_input_ids=None,
+        mlm_attention_mask=None,
+        mlm_labels=None,
     ):
         """Return (loss, logits) with labels, and (logits,) without.
 
@@ -94,7 +102,9 @@ class BertForCLSMLM(nn.Module):
         loss = F.cross_entropy(logits, labels)
         if mlm_input_ids is not None:
             tokens = self.lm_head(self.bert(mlm_input_ids, attention_mask=mlm_attention_mask)[0])
-            loss = loss + self.mlm_alpha * F.cross_entropy(tokens.flatten(0, 1), mlm_labels.flatten(), ignore_index=-100)
+            loss = loss + self.mlm_alpha * F.cross_entropy(
+                tokens.flatten(0, 1), mlm_labels.flatten(), ignore_index=-100
+            )
         return loss, logits
         # END SOLUTION
 
