@@ -81,6 +81,7 @@ SUITES: Registry[Suite] = Registry(
         "answers": "heedful.contracts.suites.answers:SUITE",
         "attention": "heedful.contracts.suites.attention:SUITE",
         "bert": "heedful.contracts.suites.bert:SUITE",
+        "bpe": "heedful.contracts.suites.bpe:SUITE",
         "gpt": "heedful.contracts.suites.gpt:SUITE",
         "joint-loss": "heedful.contracts.suites.joint_loss:SUITE",
         "lora": "heedful.contracts.suites.lora:SUITE",

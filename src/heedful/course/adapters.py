@@ -17,6 +17,7 @@ FORMS = {
     "answers": "heedful.course.forms.answers",
     "attention": "heedful.course.forms.attention",
     "bert": "heedful.course.forms.bert",
+    "bpe": "heedful.course.forms.bpe",
     "gpt": "heedful.course.forms.gpt",
     "joint-loss": "heedful.course.forms.joint_loss",
     "lora": "heedful.course.forms.lora",

@@ -27,6 +27,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "answers": (),
     "attention": ("attention", "self_attention"),
     "bert": ("bert",),
+    "bpe": ("bpe",),
     "gpt": ("self_attention", "gpt"),
     "joint-loss": ("joint_loss",),
     "lora": ("lora",),
