@@ -82,6 +82,7 @@ SUITES: Registry[Suite] = Registry(
         "attention": "heedful.contracts.suites.attention:SUITE",
         "bert": "heedful.contracts.suites.bert:SUITE",
         "bpe": "heedful.contracts.suites.bpe:SUITE",
+        "generation": "heedful.contracts.suites.generation:SUITE",
         "gpt": "heedful.contracts.suites.gpt:SUITE",
         "joint-loss": "heedful.contracts.suites.joint_loss:SUITE",
         "lora": "heedful.contracts.suites.lora:SUITE",

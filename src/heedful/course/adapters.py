@@ -18,6 +18,7 @@ FORMS = {
     "attention": "heedful.course.forms.attention",
     "bert": "heedful.course.forms.bert",
     "bpe": "heedful.course.forms.bpe",
+    "generation": "heedful.course.forms.generation",
     "gpt": "heedful.course.forms.gpt",
     "joint-loss": "heedful.course.forms.joint_loss",
     "lora": "heedful.course.forms.lora",

@@ -172,12 +172,16 @@ def fingerprint(subject: Subject) -> Fingerprint:
     if "learn" in subject.operations:
         for number in (2, 4, 6):
             texts, merges = CORPORA[number]
-            measures[f"merges {number}"] = lambda t=texts, m=merges: to_codes([" ".join(p) for p in learn(subject, t, m)])
+            measures[f"merges {number}"] = lambda t=texts, m=merges: to_codes(
+                [" ".join(p) for p in learn(subject, t, m)]
+            )
             measures[f"steps {number}"] = lambda t=texts, m=merges: count_right_steps(subject, t, m)
     if "encode" in subject.operations:
         for number in (2, 5, 6):
             measures[f"pieces {number}"] = partial(encode_all, subject, number)
-        measures["back"] = lambda: torch.tensor([float(encode(subject, text)[1].strip() == text) for text in TEXTS])
+        measures["back"] = lambda: torch.tensor(
+            [float(encode(subject, text)[1].strip() == text) for text in TEXTS]
+        )
         measures["any text"] = lambda: to_codes([encode(subject, TRICKY)[1].strip()])
     return collect(measures)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 Pair = tuple[str, str]
 Words = Counter[tuple[str, ...]]
@@ -78,7 +78,7 @@ def count_pairs(words: Words, style: Style) -> dict[Pair, int]:
     counts: Counter[Pair] = Counter()
     for symbols, number in words.items():
         skip = False
-        for i, pair in enumerate(zip(symbols, symbols[1:], strict=False)):
+        for i, pair in enumerate(pairwise(symbols)):
             repeated = not style.overlapping and i > 0 and symbols[i - 1] == pair[0] == pair[1]
             skip = repeated and not skip
             if not skip:
@@ -136,7 +136,7 @@ def apply_merges(text: str, style: Style, merges: Sequence[Pair]) -> list[str]:
     for row in rows:
         symbols = list(row)
         while True:
-            pairs = [p for p in zip(symbols, symbols[1:], strict=False) if p in ranks]
+            pairs = [p for p in pairwise(symbols) if p in ranks]
             if not pairs:
                 break
             symbols = merge_row(symbols, min(pairs, key=lambda pair: ranks[pair]))

@@ -28,6 +28,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "attention": ("attention", "self_attention"),
     "bert": ("bert",),
     "bpe": ("bpe",),
+    "generation": ("generation",),
     "gpt": ("self_attention", "gpt"),
     "joint-loss": ("joint_loss",),
     "lora": ("lora",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heedful.course.bugs import Bug
 
-WORDS = '''
+WORDS = """
 from collections import Counter
 
 def get_pairs(words):
@@ -51,8 +51,8 @@ def encode(text, merges):
 
 def decode(tokens):
     return "".join(tokens).replace("</w>", " ").strip()
-'''
-BYTES = '''
+"""
+BYTES = """
 def get_stats(ids):
     counts = {}
     for pair in zip(ids, ids[1:]):
@@ -95,12 +95,15 @@ class BasicTokenizer:
 
     def decode(self, ids):
         return b"".join(self.vocab[i] for i in ids).decode("utf-8", errors="replace")
-'''
+"""
 APPLY = "        for pair in merges:\n            symbols = merge_word(symbols, pair)\n"
 LONGEST = ('        pieces = {a + b for a, b in merges} | set(symbols)\n        rest, symbols = word + "</w>", []\n        while rest:\n'
            '            piece = max((p for p in pieces if rest.startswith(p)), key=len)\n            symbols.append(piece)\n'
            "            rest = rest[len(piece):]\n")  # fmt: skip
-COUNT = ("Pairs are counted once per different word, however often the word occurs.", "How often does a word that occurs 100 times count?")
+COUNT = (
+    "Pairs are counted once per different word, however often the word occurs.",
+    "How often does a word that occurs 100 times count?",
+)
 BEST = "best = max(pairs, key=pairs.get)"
 
 BUGS = (

@@ -12,11 +12,53 @@ from heedful.course.student_file import Operation, StudentFile, pick_parameter, 
 
 CLASSES = ["BPETokenizer", "BPE", "BPETokeniser", "BytePairEncoder", "BasicTokenizer", "ByteLevelBPE", "Tokenizer", "BytePairEncoding",
            "RegexTokenizer", "BPEncoder"]  # fmt: skip
-LEARNERS = ["train_bpe", "learn_bpe", "bpe_train", "train", "get_merges", "learn_merges", "byte_pair_encoding", "bpe", "fit", "train_tokenizer"]
-ENCODERS = ["encode", "tokenize", "apply_bpe", "bpe_encode", "encode_bpe", "encode_text", "segment", "apply_merges", "encode_word"]
+LEARNERS = [
+    "train_bpe",
+    "learn_bpe",
+    "bpe_train",
+    "train",
+    "get_merges",
+    "learn_merges",
+    "byte_pair_encoding",
+    "bpe",
+    "fit",
+    "train_tokenizer",
+]
+ENCODERS = [
+    "encode",
+    "tokenize",
+    "apply_bpe",
+    "bpe_encode",
+    "encode_bpe",
+    "encode_text",
+    "segment",
+    "apply_merges",
+    "encode_word",
+]
 DECODERS = ["decode", "detokenize", "bpe_decode", "decode_bpe", "decode_text"]
-MERGES = ("merges", "bpe_merges", "merge_rules", "rules", "merge_list", "ranks", "bpe_ranks", "pairs", "learned_merges")
-VOCABULARIES = ("vocab", "id_to_token", "itos", "vocabulary", "inverse_vocab", "id2token", "decoder", "token_to_id", "stoi", "token2id")
+MERGES = (
+    "merges",
+    "bpe_merges",
+    "merge_rules",
+    "rules",
+    "merge_list",
+    "ranks",
+    "bpe_ranks",
+    "pairs",
+    "learned_merges",
+)
+VOCABULARIES = (
+    "vocab",
+    "id_to_token",
+    "itos",
+    "vocabulary",
+    "inverse_vocab",
+    "id2token",
+    "decoder",
+    "token_to_id",
+    "stoi",
+    "token2id",
+)
 BYTES = 256
 SAMPLE = ["ab ab ab abc"]
 
@@ -24,7 +66,9 @@ SAMPLE = ["ab ab ab abc"]
 class BPEForm:
     """How to train one student's encoder, and how to read its merges and pieces as text."""
 
-    def __init__(self, kind: type | None, learner: Callable[..., Any] | None, encoder: Any, decoder: Any) -> None:
+    def __init__(
+        self, kind: type | None, learner: Callable[..., Any] | None, encoder: Any, decoder: Any
+    ) -> None:
         self.kind, self.learner, self.encoder, self.decoder = kind, learner, encoder, decoder
         self.counts = ""
         self.shape = ""
@@ -102,7 +146,9 @@ class BPEForm:
         if self.counts == "vocabulary" and not self.level:
             values = self.raw_merges(state)
             symbols = [part for pair in values for part in pair]
-            self.level = "bytes" if symbols and all(isinstance(s, int | bytes) for s in symbols) else "characters"
+            self.level = (
+                "bytes" if symbols and all(isinstance(s, int | bytes) for s in symbols) else "characters"
+            )
             if self.level == "characters" and len(values) == number:
                 self.level = "bytes"
             if self.level == "characters":
@@ -112,19 +158,33 @@ class BPEForm:
     def raw_merges(self, state: tuple[Any, Any]) -> list[tuple[Any, Any]]:
         """Return the pairs in the order in which they were learned."""
         tokenizer, returned = state
-        candidates = [getattr(tokenizer, n) for n in MERGES if hasattr(tokenizer, n)] if tokenizer is not None else []
+        candidates = (
+            [getattr(tokenizer, n) for n in MERGES if hasattr(tokenizer, n)] if tokenizer is not None else []
+        )
         candidates += list(returned) if isinstance(returned, tuple) else [returned]
         for candidate in candidates:
             if isinstance(candidate, Mapping) and candidate and all(isinstance(k, tuple) for k in candidate):
                 values = list(candidate.values())
-                order = sorted(candidate, key=lambda k: candidate[k]) if all(isinstance(v, int) for v in values) else list(candidate)
+                order = (
+                    sorted(candidate, key=lambda k: candidate[k])
+                    if all(isinstance(v, int) for v in values)
+                    else list(candidate)
+                )
                 return [(a, b) for a, b in order]
-            if isinstance(candidate, list) and candidate and all(isinstance(p, tuple | list) for p in candidate):
+            if (
+                isinstance(candidate, list)
+                and candidate
+                and all(isinstance(p, tuple | list) for p in candidate)
+            ):
                 pairs = [p[0] if isinstance(p[0], tuple) else p for p in candidate]
                 if all(len(p) == len("ab") for p in pairs):
                     return [(a, b) for a, b in pairs]
-            if isinstance(candidate, list) and candidate and all(isinstance(p, str) and " " in p for p in candidate):
-                return [tuple(p.split(" ", 1)) for p in candidate]  # type: ignore[misc]
+            if (
+                isinstance(candidate, list)
+                and candidate
+                and all(isinstance(p, str) and " " in p for p in candidate)
+            ):
+                return [tuple(p.split(" ", 1)) for p in candidate]
         return []
 
     def read_merges(self, state: tuple[Any, Any]) -> list[list[str]]:
@@ -136,10 +196,18 @@ class BPEForm:
         tokenizer, returned = state
         table = {i: chr(i) for i in range(BYTES)}
         parts = list(returned) if isinstance(returned, tuple) else [returned]
-        parts += [getattr(tokenizer, n) for n in VOCABULARIES if hasattr(tokenizer, n)] if tokenizer is not None else []
+        parts += (
+            [getattr(tokenizer, n) for n in VOCABULARIES if hasattr(tokenizer, n)]
+            if tokenizer is not None
+            else []
+        )
         merges = getattr(tokenizer, "merges", None)
         for part in [*parts, merges]:
-            if isinstance(part, Mapping) and part and all(isinstance(k, tuple) and isinstance(v, int) for k, v in part.items()):
+            if (
+                isinstance(part, Mapping)
+                and part
+                and all(isinstance(k, tuple) and isinstance(v, int) for k, v in part.items())
+            ):
                 for pair, i in part.items():
                     if all(isinstance(p, int) for p in pair) and all(p in table for p in pair):
                         table[i] = table[pair[0]] + table[pair[1]]
@@ -164,7 +232,9 @@ class BPEForm:
         tokenizer, _returned = state
         encoder, decoder = self.encoder, self.decoder
         if tokenizer is not None:
-            encoder, decoder = (getattr(tokenizer, pick_name(tokenizer, n) or "", None) for n in (ENCODERS, DECODERS))
+            encoder, decoder = (
+                getattr(tokenizer, pick_name(tokenizer, n) or "", None) for n in (ENCODERS, DECODERS)
+            )
         tokens = self.call_function(encoder, text, state)
         table = self.find_pieces(state)
         back = "" if decoder is None else self.call_function(decoder, tokens, state)
@@ -178,9 +248,13 @@ class BPEForm:
         pairs = self.raw_merges(state)
         for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
             if pick_parameter([name], *MERGES, "merge") is not None:
-                arguments[name] = next((p for p in parts if isinstance(p, list | Mapping) and len(p) == len(pairs)), pairs)
+                arguments[name] = next(
+                    (p for p in parts if isinstance(p, list | Mapping) and len(p) == len(pairs)), pairs
+                )
             elif pick_parameter([name], *VOCABULARIES) is not None:
-                arguments[name] = next((p for p in parts if isinstance(p, list | Mapping) and len(p) != len(pairs)), parts[0])
+                arguments[name] = next(
+                    (p for p in parts if isinstance(p, list | Mapping) and len(p) != len(pairs)), parts[0]
+                )
             elif parameter.default is parameter.empty:
                 raise NotApplicable(f"the meaning of its parameter {name} is unknown")
         return function(value, **arguments)
