@@ -61,7 +61,7 @@ def run(subject: Subject, inputs: Inputs) -> Tensor:
 
 
 def choose_greedily(inputs: Inputs) -> Tensor:
-    ids = inputs["prompt"]
+    ids: Tensor = inputs["prompt"]
     for _ in range(inputs["new"]):
         logits = predict(inputs["table"], ids[:, -inputs["block_size"] :])
         ids = torch.cat([ids, logits[:, -1].argmax(-1, keepdim=True)], 1)
