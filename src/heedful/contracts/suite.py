@@ -85,6 +85,7 @@ SUITES: Registry[Suite] = Registry(
         "generation": "heedful.contracts.suites.generation:SUITE",
         "gpt": "heedful.contracts.suites.gpt:SUITE",
         "joint-loss": "heedful.contracts.suites.joint_loss:SUITE",
+        "london-baseline": "heedful.contracts.suites.london_baseline:SUITE",
         "lora": "heedful.contracts.suites.lora:SUITE",
         "masked": "heedful.contracts.suites.masked:SUITE",
         "span-corruption": "heedful.contracts.suites.span_corruption:SUITE",

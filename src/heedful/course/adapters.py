@@ -21,6 +21,7 @@ FORMS = {
     "generation": "heedful.course.forms.generation",
     "gpt": "heedful.course.forms.gpt",
     "joint-loss": "heedful.course.forms.joint_loss",
+    "london-baseline": "heedful.course.forms.london_baseline",
     "lora": "heedful.course.forms.lora",
     "masked": "heedful.course.forms.masked",
     "span-corruption": "heedful.course.forms.span_corruption",

@@ -58,6 +58,7 @@ class StudentFile:
         if str(self.path.parent) not in sys.path:
             sys.path.insert(0, str(self.path.parent))
         self.module = import_file(self.path)
+        self.source = self.path.read_text("utf-8", errors="replace")
         adapters = self.path.parent / ADAPTERS
         self.adapters = import_file(adapters) if adapters.is_file() and adapters != self.path else self.module
 
@@ -65,7 +66,7 @@ class StudentFile:
     def from_source(cls, source: str, name: str) -> StudentFile:
         """Return a file that exists only as text; it is executed in this process."""
         file = cls.__new__(cls)
-        file.path = Path(f"{name}.py")
+        file.path, file.source = Path(f"{name}.py"), source
         file.module = file.adapters = ModuleType(f"student_{re.sub(r'[^a-z0-9]', '_', name)}")
         sys.modules[file.module.__name__] = file.module
         exec(compile(source, str(file.path), "exec"), vars(file.module))

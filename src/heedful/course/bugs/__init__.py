@@ -31,6 +31,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "generation": ("generation",),
     "gpt": ("self_attention", "gpt"),
     "joint-loss": ("joint_loss",),
+    "london-baseline": ("london_baseline",),
     "lora": ("lora",),
     "masked": ("masked",),
     "span-corruption": ("span_corruption",),
