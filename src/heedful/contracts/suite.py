@@ -89,6 +89,7 @@ SUITES: Registry[Suite] = Registry(
         "lora": "heedful.contracts.suites.lora:SUITE",
         "masked": "heedful.contracts.suites.masked:SUITE",
         "span-corruption": "heedful.contracts.suites.span_corruption:SUITE",
+        "training": "heedful.contracts.suites.training:SUITE",
     },
 )
 

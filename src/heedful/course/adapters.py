@@ -25,6 +25,7 @@ FORMS = {
     "lora": "heedful.course.forms.lora",
     "masked": "heedful.course.forms.masked",
     "span-corruption": "heedful.course.forms.span_corruption",
+    "training": "heedful.course.forms.training",
 }
 """The module that finds the operations of each suite in a student's file."""
 

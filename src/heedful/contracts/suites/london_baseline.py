@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from heedful.contracts.asking import collect
@@ -11,7 +12,16 @@ from heedful.contracts.suite import Claim, Fingerprint, Suite
 from heedful.contracts.verdicts import RefutedError
 
 LONDON = "London"
-NAMES = ("Ada Lovelace", "Kurt Godel", "Emmy Noether", "Alan Turing", "London Jones", "Grace Hopper", "Jack London", "Mary Shelley")
+NAMES = (
+    "Ada Lovelace",
+    "Kurt Godel",
+    "Emmy Noether",
+    "Alan Turing",
+    "London Jones",
+    "Grace Hopper",
+    "Jack London",
+    "Mary Shelley",
+)
 Rows = Sequence[tuple[str, str]]
 
 
@@ -76,7 +86,11 @@ def compare(subject: Subject, cases: Sequence[str], what: str) -> str:
 
 def check_share(subject: Subject) -> str:
     """Count the places that are London."""
-    return compare(subject, ["one", "half", "third", "first row", "repeated", "many"], "the share of rows with London is right")
+    return compare(
+        subject,
+        ["one", "half", "third", "first row", "repeated", "many"],
+        "the share of rows with London is right",
+    )
 
 
 def check_exact(subject: Subject) -> str:
@@ -115,18 +129,27 @@ def check_unknown(subject: Subject) -> str:
         return f"a file without places has no score: {error}"
     scores = [float(answer.get(name) or 0) for name in ("correct", "percent")]
     if any(score > 0 for score in scores):  # a number that is none is no score
-        raise RefutedError("a file without places has a score", inputs={"file": text}, got=answer, expected="no score, or 0")
+        raise RefutedError(
+            "a file without places has a score", inputs={"file": text}, got=answer, expected="no score, or 0"
+        )
     return "a file without places has no score"
+
+
+def read_case(subject: Subject, case: str) -> dict[str, float]:
+    answer = run(subject, case)
+    return {
+        f"{case}: {name}": float(answer[name])
+        for name in ("correct", "total", "percent")
+        if answer.get(name) is not None
+    }
 
 
 def fingerprint(subject: Subject) -> Fingerprint:
     """What is said of each file."""
-    def read(case: str) -> dict[str, float]:
-        return {f"{case}: {name}": float(value) for name, value in run(subject, case).items() if name != "text" and value is not None}
-
+    answers = collect({case: partial(read_case, subject, case) for case in CASES})
     found: dict[str, float] = {}
     for case in CASES:
-        found |= collect({"": lambda case=case: read(case)}).get("", {f"{case}: fails": 1.0})
+        found |= answers.get(case, {f"{case}: fails": 1.0})
     return found
 
 

@@ -35,6 +35,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "lora": ("lora",),
     "masked": ("masked",),
     "span-corruption": ("span_corruption",),
+    "training": ("training",),
 }
 """The modules of this package that have the bugs of each suite."""
 

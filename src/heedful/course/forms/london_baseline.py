@@ -20,9 +20,45 @@ from heedful.course.student_file import Operation, StudentFile, simplify
 
 NAMES = ["london_baseline", "baseline", "london_accuracy", "constant_baseline", "evaluate_baseline", "evaluate_london", "evaluate_places",
          "score_baseline", "accuracy", "compute_accuracy", "score", "evaluate"]  # fmt: skip
-FILES = ("path", "file", "filename", "filepath", "evalcorpuspath", "evalpath", "data", "datapath", "corpus", "fname", "tsv", "devpath", "evalfile")
-PREDICTIONS = ("predictedplaces", "predictions", "predicted", "preds", "pred", "guesses", "answers", "predictionlist")
-GOLD = ("gold", "labels", "places", "goldplaces", "targets", "truth", "golds", "y", "birthplaces", "trueplaces", "references", "ytrue")
+FILES = (
+    "path",
+    "file",
+    "filename",
+    "filepath",
+    "evalcorpuspath",
+    "evalpath",
+    "data",
+    "datapath",
+    "corpus",
+    "fname",
+    "tsv",
+    "devpath",
+    "evalfile",
+)
+PREDICTIONS = (
+    "predictedplaces",
+    "predictions",
+    "predicted",
+    "preds",
+    "pred",
+    "guesses",
+    "answers",
+    "predictionlist",
+)
+GOLD = (
+    "gold",
+    "labels",
+    "places",
+    "goldplaces",
+    "targets",
+    "truth",
+    "golds",
+    "y",
+    "birthplaces",
+    "trueplaces",
+    "references",
+    "ytrue",
+)
 ANSWERS = ("answer", "place", "constant", "guess", "city", "prediction", "default")
 USUAL_FILE = "birth_dev.tsv"
 
@@ -41,7 +77,11 @@ def read_text(text: str) -> dict[str, Any]:
 
 def read_value(value: Any, text: str) -> dict[str, Any]:
     """Return the numbers among what a function returned: a pair of counts, a share, or a percentage."""
-    if isinstance(value, tuple | list) and len(value) >= len(("total", "correct")) and all(isinstance(v, int | float) for v in value[:2]):
+    if (
+        isinstance(value, tuple | list)
+        and len(value) >= len(("total", "correct"))
+        and all(isinstance(v, int | float) for v in value[:2])
+    ):
         large, small = max(value[:2]), min(value[:2])
         return {"total": float(large), "correct": float(small)}
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -63,7 +103,11 @@ class BaselineForm:
             with working_folder(Path(folder)):
                 printed = io.StringIO()
                 with redirect_stdout(printed):
-                    value = self.run_script(path) if self.function is None else self.call_function(path, file, answer)
+                    value = (
+                        self.run_script(path)
+                        if self.function is None
+                        else self.call_function(path, file, answer)
+                    )
         return read_value(value, printed.getvalue())
 
     def call_function(self, path: Path, text: str, answer: str) -> Any:
@@ -123,7 +167,11 @@ def is_script(source: str) -> bool:
     for node in ast.parse(source).body:
         if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
             return True
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and "print" in ast.unparse(node.value.func):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and "print" in ast.unparse(node.value.func)
+        ):
             return True
     return False
 
@@ -136,4 +184,6 @@ def find_operations(file: StudentFile) -> dict[str, Operation]:
     if function is None and not (file.source and is_script(file.source)):
         return {}
     form = BaselineForm(file, function)
-    return {"score": Operation(form.score, {"found": "the script" if function is None else function.__name__})}
+    return {
+        "score": Operation(form.score, {"found": "the script" if function is None else function.__name__})
+    }
