@@ -12,7 +12,10 @@ def evaluate_places(filepath, predicted_places):
         true_places = [x[1] for x in lines]
         total = len(true_places)
         assert total == len(predicted_places)
-        return (float(total), float(len(list(filter(lambda x: x[0] == x[1], zip(true_places, predicted_places))))))
+        return (
+            float(total),
+            float(len(list(filter(lambda x: x[0] == x[1], zip(true_places, predicted_places))))),
+        )
 
 
 def main():
@@ -20,7 +23,9 @@ def main():
     argp.add_argument("--eval_corpus_path", default="birth_dev.tsv")
     args = argp.parse_args()
     with open(args.eval_corpus_path) as fin:
-        total, correct = evaluate_places(args.eval_corpus_path, ["London"] * sum(1 for line in fin if line.strip()))
+        total, correct = evaluate_places(
+            args.eval_corpus_path, ["London"] * sum(1 for line in fin if line.strip())
+        )
     print("Correct: {} out of {}: {}%".format(correct, total, correct / total * 100))
 
 

@@ -6,7 +6,9 @@ def lr_lambda(current_step, num_warmup_steps, num_training_steps):
     """Multiples of the learning rate."""
     if current_step < num_warmup_steps:
         return float(current_step) / float(max(1, num_warmup_steps))
-    return max(0.0, float(num_training_steps - current_step) / float(max(1, num_training_steps - num_warmup_steps)))
+    return max(
+        0.0, float(num_training_steps - current_step) / float(max(1, num_training_steps - num_warmup_steps))
+    )
 
 
 def evaluate(model, loader):
