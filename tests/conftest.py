@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-LONG = {"slurm", "browser", "studio", "kills", "documents", "handouts", "strangers"}
-FIRST = ("slurm", "documents", "handouts", "strangers", "kills")
+LONG = {"attacks", "slurm", "browser", "studio", "kills", "documents", "handouts", "strangers"}
+FIRST = ("slurm", "attacks", "documents", "handouts", "strangers", "kills")
 settings.register_profile("nightly", max_examples=1000, deadline=None)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
+LONGEST_MESSAGE = 2000
+
 
 class UserError(ValueError):
     """A mistake the user can fix, described in one line.
@@ -16,7 +18,7 @@ class UserError(ValueError):
     status = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__(one_line(message))
+        super().__init__(shorten(message, LONGEST_MESSAGE))
 
 
 class SubmittedElsewhere(Exception):  # noqa: N818 - not an error

@@ -40,7 +40,7 @@ class Trial:
                 return f"status {status}: {self.err[-600:]}"
         if 2 in self.statuses and not [x for x in self.err.splitlines() if x.startswith("heedful: ")]:
             return f"status 2 without a line that says why: {self.err[-600:]!r}"
-        if longest := max(map(len, self.err.splitlines()), default=0) > 2000:
+        if (longest := max(map(len, self.err.splitlines()), default=0)) > 5000:
             return f"a line of {longest} characters"
         return None
 
@@ -66,6 +66,27 @@ class Trials:
             assert self.process.stdout is not None
             assert self.process.stdout.readline() == "ready\n"
         return self.process
+
+    def run_batches(
+        self, attacks: Sequence[tuple[str, Sequence[Sequence[object]]]], size: int = 25, **limits: Any
+    ) -> dict[str, str]:
+        """Run many attacks, `size` of them per child, and return what is wrong with those that were not withstood.
+
+        The attacks of a child that fails as a whole are repeated, each in a child of its own.
+        """
+        faults: dict[str, str] = {}
+        for start in range(0, len(attacks), size):
+            batch = attacks[start : start + size]
+            seconds = float(limits.get("seconds", 20))
+            together = self.run(
+                *(call for _, calls in batch for call in calls), **{**limits, "seconds": 2 * seconds}
+            )
+            if together.fault() is None:
+                continue
+            for name, calls in batch:
+                if (fault := self.run(*calls, **limits).fault()) is not None:
+                    faults[name] = fault
+        return faults
 
     def run(self, *calls: Sequence[object], seconds: float = 20, megabytes: int = 1500, **more: Any) -> Trial:
         """Run one or several commands in a child; `more` may be its `folder` and its `environment`."""

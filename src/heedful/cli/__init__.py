@@ -5,6 +5,7 @@ Commands are registered by import path, so that `heedful --help` imports none of
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from heedful import __version__
 from heedful.cli.collector import collect_rarely
-from heedful.errors import SubmittedElsewhere, UserError, one_line, unknown
+from heedful.errors import SubmittedElsewhere, UserError, one_line, shorten, unknown
 from heedful.logs import print_messages
 
 if TYPE_CHECKING:
@@ -209,6 +210,12 @@ def attempt(arguments: list[str], debug: bool = False) -> tuple[int, BaseExcepti
     except BrokenPipeError:
         sys.stderr.close()
         return 0, None
+    except OSError as error:  # of the machine: a disk that is full, a folder that vanished, a name too long
+        if error.errno is None or error.errno == errno.ENOMEM:
+            return report_bug(error, arguments, debug), error
+        place = f"{shorten(str(error.filename), 200)}: " if error.filename else ""
+        fail(f"{place}{error.strerror or error}")
+        return STATUS_USER_ERROR, error
     except BaseException as error:
         if isinstance(error, SystemExit | GeneratorExit):
             raise

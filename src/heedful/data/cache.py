@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.paths import expand_path
 from heedful.runs.files import umask, write_json
 from heedful.runs.json_files import read_json_if_intact
 
@@ -33,8 +34,8 @@ _intact: set[tuple[str, int]] = set()
 def get_cache_folder() -> Path:
     """Return the folder of everything that can be rebuilt: `$HEEDFUL_CACHE`, or else `~/.cache/heedful`."""
     if folder := os.environ.get("HEEDFUL_CACHE"):
-        return Path(folder).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "heedful"
+        return expand_path(folder)
+    return expand_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "heedful"
 
 
 def digest(*parts: Any) -> str:

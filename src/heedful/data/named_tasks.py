@@ -17,6 +17,7 @@ from heedful.data.columns import ColumnChoice
 from heedful.data.hub_datasets import HubSource, download_from_hub
 from heedful.data.names import WORLD_FACTS
 from heedful.errors import UserError
+from heedful.paths import expand_path
 from heedful.plugins import Registry
 from heedful.runs.json_files import read_json_if_intact
 
@@ -95,8 +96,8 @@ def find_named_folder(name: str, data_dir: Path | None) -> Path:
 
         return make_task_folder(name)
     parent = os.environ.get("HEEDFUL_DATA")
-    if parent and (Path(parent).expanduser() / name).is_dir():
-        return Path(parent).expanduser() / name
+    if parent and (expand_path(parent) / name).is_dir():
+        return expand_path(parent) / name
     rules = TASKS[name]
     if rules.files is not None:
         return make_files(name, rules.files)

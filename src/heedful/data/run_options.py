@@ -7,6 +7,7 @@ from typing import Any
 
 from heedful.data.named_tasks import TASKS
 from heedful.options.model_names import ENSEMBLE, LINEAR_MODELS
+from heedful.paths import expand_path
 from heedful.runs.directory import is_output
 
 PATHS = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
@@ -16,7 +17,7 @@ PATHS = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
 def absolute_value(name: str, value: Any) -> Any:
     """Return an option's value with its path made absolute; a name of a task or a model stays a name."""
     if isinstance(value, Path):
-        return str(value.expanduser().absolute())
+        return str(expand_path(value).absolute())
     if name == "models":
         return ",".join(absolute_value("model", model) for model in value.split(","))
     named = (name in ("task", "corpus") and value in TASKS) or (
@@ -24,6 +25,6 @@ def absolute_value(name: str, value: Any) -> Any:
     )
     if name not in PATHS or named:
         return value
-    path = Path(value).expanduser()
+    path = expand_path(value)
     is_name = not path.exists() or (name == "task" and len(path.parts) == 1 and is_output(path))
     return value if is_name else str(path.absolute())

@@ -38,6 +38,7 @@ from heedful.data.store import ExampleStore, load_examples
 from heedful.data.text_files import split_name
 from heedful.data.times import is_timed
 from heedful.errors import UserError, shorten, unknown
+from heedful.paths import expand_path
 from heedful.runs.directory import is_output
 
 NEAR = 0.75
@@ -197,8 +198,8 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]
     if rules:
         return find_named_folder(name, data_dir), rules
     parent = os.environ.get("HEEDFUL_DATA")
-    candidates = [Path(name).expanduser()]
-    candidates += [Path(above).expanduser() / name for above in (data_dir, parent) if above]
+    candidates = [expand_path(name)]
+    candidates += [expand_path(above) / name for above in (data_dir, parent) if above]
     existing = [path for path in candidates if path.exists()]
     for path in existing if looks_like_path(name) else (path for path in existing if not is_output(path)):
         return path, find_rules(path)
@@ -215,7 +216,7 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]
 
 def list_folders(parent: str | None) -> list[Path]:
     """Return the folders in `$HEEDFUL_DATA`, whose names are names of tasks."""
-    folder = Path(parent).expanduser() if parent else None
+    folder = expand_path(parent) if parent else None
     return [path for path in folder.iterdir() if path.is_dir()] if folder and folder.is_dir() else []
 
 
@@ -234,7 +235,7 @@ def looks_like_path(name: str) -> bool:
 
 def missing_path_error(name: str) -> UserError:
     """Return the error for a path that does not exist, with the nearest file or the missing folder."""
-    path = Path(name).expanduser()
+    path = expand_path(name)
     text = f"{shorten(name, 200)}: no such file or folder"
     if path.is_relative_to(cache.get_cache_folder() / MEMORY):
         return UserError(f"{text}; it was made from data in Python: give that again")

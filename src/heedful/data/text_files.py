@@ -14,6 +14,7 @@ from heedful.data.bad_rows import BadRows
 from heedful.data.cache import describe_os_error, file_identity
 from heedful.data.notices import notify
 from heedful.errors import UserError
+from heedful.runs.json_files import check_regular
 
 MAX_ROW_BYTES = 4 * 2**20
 BUFFER_BYTES = 2**20
@@ -37,6 +38,7 @@ def split_name(path: Path) -> tuple[str, str]:
 
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file to read its bytes, decompressed as its suffix says."""
+    check_regular(path)
     compression = COMPRESSIONS.get(path.suffix.lower())
     if compression is None:
         return path.open("rb", buffering=BUFFER_BYTES)

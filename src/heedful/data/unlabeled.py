@@ -13,6 +13,7 @@ from heedful.data.splits import content_key
 from heedful.data.store import check_text, parse_cell
 from heedful.data.tasks import Task, list_split_files
 from heedful.errors import UserError
+from heedful.paths import expand_path
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Pool:
 def open_unlabeled(path: Path, task: Task) -> tuple[Sheet, Layout]:
     """Open a file of texts without labels, whose columns are those of the task where it has them."""
     roles = {role: task.columns.get(role) for role in ("text", "pair", "label")}
-    sheet = open_sheet(path.expanduser(), [name for name in roles.values() if name])
+    sheet = open_sheet(expand_path(path), [name for name in roles.values() if name])
     present = {role: name for role, name in roles.items() if name in sheet.names}
     wanted = ColumnChoice(present.get("text"), present.get("pair"))
     layout = find_layout(sheet, wanted, labeled=False)

@@ -23,6 +23,7 @@ from heedful.errors import UserError
 from heedful.logs import notice, progress_line
 from heedful.options.studies import CompareOptions, CompareRun, KnowledgeOptions
 from heedful.options.training import PretrainOptions
+from heedful.paths import expand_path
 from heedful.report.charts.images import save_chart
 from heedful.report.page import Headline, Page
 from heedful.runs.answers import Answer
@@ -130,7 +131,7 @@ def choose_scale(long: bool, minilm: bool, quick: bool) -> Scale:
 
 class Demo:
     def __init__(self, out: Path, scale: Scale, show: Show | None = None) -> None:
-        self.out, self.scale, self.show = out.expanduser(), scale, show or (lambda name, facts: None)
+        self.out, self.scale, self.show = expand_path(out), scale, show or (lambda name, facts: None)
         self.page = Page("Heedful: the demo")
         self.began = time.monotonic()
         self.done = 0

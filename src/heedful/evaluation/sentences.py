@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from heedful.objectives import Causal
 from heedful.objectives.base import Floats, Ints
 from heedful.objectives.packed import TokenLists, perplexity
 from heedful.objectives.vocabulary import token_losses
+from heedful.paths import expand_path, names_file
 from heedful.runs.schemas import SentenceResult
 from heedful.text import Tokenizer
 
@@ -27,8 +27,7 @@ def read_sentences(texts: Sequence[str]) -> list[str]:
     """Return the sentences; a text that names a file stands for the file's lines."""
     sentences: list[str] = []
     for text in texts:
-        is_file = len(text) < 4096 and "\n" not in text and Path(text).expanduser().is_file()
-        sentences += corpus_texts(Path(text).expanduser()) if is_file else [text]
+        sentences += corpus_texts(expand_path(text)) if names_file(text) else [text]
     if not all(text.strip() for text in sentences):
         raise UserError("--sentences: a sentence is empty")
     return sentences

@@ -9,6 +9,7 @@ from heedful.errors import UserError
 from heedful.inference.devices import find_device
 from heedful.inference.network_predictors import ClassifierPredictor
 from heedful.models import Classifier
+from heedful.paths import expand_path
 from heedful.text import load as load_tokenizer
 from heedful.text.model_folders import HUB_ID
 
@@ -18,14 +19,14 @@ MOST_TOKENS = 512
 
 def names_classifier(path: str | Path) -> bool:
     """Whether a path is a folder in the form of the Hub, or no path but the id of a model there."""
-    folder = Path(path).expanduser()
+    folder = expand_path(path)
     if folder.is_dir():
         return (folder / "config.json").is_file()
     name = str(path)
     if folder.exists() or HUB_ID.fullmatch(name) is None:
         return False
     models = os.environ.get("HEEDFUL_MODELS")
-    if models and (Path(models).expanduser() / name).is_dir():
+    if models and (expand_path(models) / name).is_dir():
         return True
     return "/" in name and not folder.parent.exists()  # runs/reviws is a path with a mistake
 

@@ -19,6 +19,7 @@ from heedful.linear.folders import FACTS, holds_linear
 from heedful.logs import notice
 from heedful.options.configuration import check_stored_options
 from heedful.options.training import AdaptOptions
+from heedful.paths import expand_path
 from heedful.runs.directory import BEST, CONFIG, Run, follow_choice, name_before_refit
 from heedful.runs.json_files import check_facts, iterate_rows, read_json_object
 from heedful.runs.old_names import update_names
@@ -79,13 +80,13 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     if config.get("kind") == "ordered" and predictor.kind == "classify":  # read like labels without an order
         predictor.kind = "ordered"
     predictor.config, predictor.long_texts = config, config.get("long_texts", "cut")
-    predictor.run, predictor.decision = Path(path).expanduser(), read_decision(folder)
+    predictor.run, predictor.decision = expand_path(path), read_decision(folder)
     return predictor
 
 
 def is_foreign(path: str | Path) -> bool:
     """Whether a path names a classifier of transformers, with no run and no facts of an export beside it."""
-    folder = follow_choice(Path(path).expanduser())
+    folder = follow_choice(expand_path(path))
     if (folder / CONFIG).is_file() or find_facts(folder).is_file():
         return False
     from heedful.inference.classifier_folders import names_classifier
@@ -95,19 +96,19 @@ def is_foreign(path: str | Path) -> bool:
 
 def is_export(path: str | Path) -> bool:
     """Whether a path names a model without a run: what `heedful export` wrote, or a classifier."""
-    folder = follow_choice(Path(path).expanduser())
+    folder = follow_choice(expand_path(path))
     return not (folder / CONFIG).is_file() and (find_facts(folder).is_file() or is_foreign(path))
 
 
 def needs_torch(path: str | Path) -> bool:
     """Whether loading a folder imports torch: an ONNX model and a linear model alone are read without."""
-    folder = follow_choice(Path(path).expanduser())
+    folder = follow_choice(expand_path(path))
     return not any(holds(place) for place in (folder, folder / BEST) for holds in (holds_onnx, holds_linear))
 
 
 def read_run_facts(path: str | Path) -> tuple[Path, dict[str, Any]]:
     """Return the folder of the weights of a run or an exported adapter, and its options with its `labels`."""
-    folder = Path(path).expanduser()
+    folder = expand_path(path)
     if is_foreign(path):
         return folder, {"task": ""}
     file = find_facts(folder)

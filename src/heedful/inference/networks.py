@@ -21,6 +21,7 @@ from heedful.inference.network_predictors import (
 from heedful.linear.folders import WORDS, holds_linear
 from heedful.models import PRESETS, Classifier, LanguageModel, Model
 from heedful.objectives.registry import OBJECTIVES
+from heedful.paths import expand_path
 from heedful.problems import find_problem
 from heedful.runs.directory import CONFIG, Run
 from heedful.text import Tokenizer
@@ -93,7 +94,7 @@ def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
     """Load a language model with its tokenizer, ready to write text: a run's best model, or one by name."""
     from heedful.inference.writer import Writer
 
-    folder = Path(name).expanduser()
+    folder = expand_path(name)
     if (folder / CONFIG).is_file():
         config = Run.open(folder).read_config()
         if config.get("command") == "adapt" and not generates_text(config["adapt"]):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import numpy.typing as npt
 
 from heedful.data.random import stream
 from heedful.errors import UserError, shorten
+from heedful.paths import expand_path
 
 Array = npt.NDArray[np.float64]
 ARGMAX_KEYS = np.array([(0, 1, 2), (1, 1, 2), (-1, 1, -2), (0, -1, -2)], dtype=float)
@@ -100,8 +99,8 @@ def check_share(**options: float) -> None:
 
 def parse_vectors(name: str, text: str) -> Array:
     """Parse vectors of the command line: a .npy file, or numbers with rows apart by semicolons (1,0;0,1)."""
-    path = Path(text).expanduser()
-    if path.suffix == ".npy":
+    if text.endswith(".npy"):
+        path = expand_path(text)
         try:
             return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
         except FileNotFoundError:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from heedful.errors import UserError, unknown
 from heedful.options.launch import LaunchOptions, StudyLaunchOptions, TrainLaunchOptions
 from heedful.options.values import convert_value, type_hints
+from heedful.paths import expand_path
 from heedful.runs.toml import read_toml
 
 L = TypeVar("L", bound=LaunchOptions)
@@ -25,7 +26,7 @@ def configuration_files() -> list[Path]:
     if os.environ.get("HEEDFUL_TOML") == "none":
         return []
     home = os.environ.get("XDG_CONFIG_HOME")
-    above = Path(home).expanduser() if home else Path.home() / ".config"
+    above = expand_path(home) if home else Path.home() / ".config"
     return [Path(NAME), above / "heedful" / NAME]
 
 

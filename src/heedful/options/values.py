@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from heedful.errors import UserError, shorten, unknown
 from heedful.options.types import Bounds
+from heedful.paths import expand_path
 
 T = TypeVar("T")
 NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
@@ -143,9 +144,9 @@ def convert_member(hint: Any, bounds: tuple[Bounds, ...], value: Any, where: str
         if not isinstance(value, str | Path):
             raise WrongTypeError
         try:
-            return Path(value).expanduser()
-        except RuntimeError:
-            raise UserError(f"{where} {show_value(str(value))}: there is no such user") from None
+            return expand_path(value)
+        except UserError as error:
+            raise UserError(f"{where} {error}") from None
     return convert_scalar(hint, bounds, value, where)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
+from heedful.paths import expand_path
 from heedful.problems import find_problem_of_options
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import BAG_OF_WORDS, CHECKS, CONFIG, ENVIRONMENT, METRICS, STUDY, Run
@@ -172,7 +173,7 @@ def load_facts(folders: Sequence[str | Path]) -> list[RunFacts | StudyFacts]:
 
 
 def load_run_or_study(path: str | Path) -> RunFacts | StudyFacts:
-    folder = Path(path).expanduser()
+    folder = expand_path(path)
     if (folder / STUDY).is_file() or (folder / ANSWER).is_file():
         return load_study(folder)
     if folder.is_dir() and not (folder / CONFIG).is_file():

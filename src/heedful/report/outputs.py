@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from heedful.errors import UserError
+from heedful.paths import expand_path
 from heedful.progress import progress
 from heedful.report.bundle import write_bundle
 from heedful.report.charts.images import render_chart
@@ -84,7 +85,7 @@ def write_report(
 
 
 def check_target(option: str, path: str | Path, extensions: Sequence[str]) -> Path:
-    target = Path(path).expanduser()
+    target = expand_path(path)
     if target.suffix.lower() not in extensions:
         raise UserError(f"{option} {target}: must end in {' or '.join(extensions)}")
     if target.is_dir():

@@ -9,6 +9,7 @@ from heedful.errors import UserError, unknown
 from heedful.options.configuration import COMMANDS, DATA_ARGUMENT, Options, check_table
 from heedful.options.training import AdaptOptions, PretrainOptions, add_fixed_settings
 from heedful.options.values import parse_assignments, type_hints
+from heedful.paths import expand_path
 from heedful.runs.directory import CONFIG, ENVIRONMENT
 from heedful.runs.old_names import mark_balanced, mark_prompt_length, update_names
 from heedful.runs.toml import read_toml
@@ -19,7 +20,7 @@ def load_run_config(path: str | Path, changes: Iterable[str] = ()) -> Options:
 
     `changes` are texts of the form `key=value`, which replace what the file says.
     """
-    file = Path(path).expanduser()
+    file = expand_path(path)
     file = file / CONFIG if file.is_dir() else file
     content = update_names(read_toml(file))
     content = mark_prompt_length(mark_balanced(content)) if file.name == CONFIG else content

@@ -175,6 +175,8 @@ def decode_record(kind: type[R], data: Any, where: str) -> R:
         return msgspec.convert(fill_missing(kind, data), kind)
     except msgspec.ValidationError as error:
         raise UserError(f"{where}: {describe_error(str(error))}") from None
+    except UnicodeEncodeError:
+        raise UserError(f"{where}: a name in it has half a character") from None
     except (RecursionError, OverflowError):
         raise UserError(f"{where}: is nested too deeply, or has a number that no record holds") from None
 
@@ -201,6 +203,8 @@ def check_facts(kind: type[Any], facts: Any, where: str) -> dict[str, Any]:
         msgspec.convert(facts, kind)
     except msgspec.ValidationError as error:
         raise UserError(f"{where}: {describe_error(str(error))}") from None
+    except UnicodeEncodeError:
+        raise UserError(f"{where}: a name in it has half a character") from None
     except (RecursionError, OverflowError):
         raise UserError(f"{where}: is nested too deeply, or has a number that is too large") from None
     return facts

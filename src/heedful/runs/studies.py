@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 from heedful.errors import UserError, shorten
 from heedful.options.studies import Keep
+from heedful.paths import expand_path
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import BEST, CONFIG, METRICS, RESULTS, STUDY, Run, slug
 from heedful.runs.files import to_json_value, write_error, write_json
@@ -241,7 +242,7 @@ def choose_study_folder(
 ) -> StudyFolder:
     """Return the folder of a study, which may not exist yet."""
     if out is not None:
-        return StudyFolder(out.expanduser())
+        return StudyFolder(expand_path(out))
     number, name = 1, "-".join(slug(part) for part in (record.kind, *parts))
     folder = StudyFolder(Path(root) / name)
     while explain_conflict(folder, record) is not None:

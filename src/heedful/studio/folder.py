@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import UserError, shorten
+from heedful.paths import expand_path
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class StudioFolder:
 
     @classmethod
     def open(cls, path: str | Path) -> StudioFolder:
-        folder = Path(path).expanduser()
+        folder = expand_path(path)
         if not folder.is_dir():
             reason = "is a file" if folder.exists() else "there is no such folder"
             raise UserError(f"{folder}: {reason}; give the folder that your runs are in")

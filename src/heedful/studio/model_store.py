@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import psutil
 
 from heedful.errors import UserError
+from heedful.paths import expand_path
 from heedful.runs.directory import BEST, CONFIG, follow_choice
 from heedful.runs.json_files import read_json
 from heedful.studio.folder import StudioFolder
@@ -59,7 +60,7 @@ class ModelStore:
             return minilm_folder()
         models = os.environ.get("HEEDFUL_MODELS")
         if models and HUB_ID.fullmatch(name) and not (self.folder.root / name).is_dir():
-            folder = Path(models).expanduser() / name
+            folder = expand_path(models) / name
             if ".." not in name and folder.is_dir():
                 return folder
         return self.folder.resolve(self.folder.name(follow_choice(self.folder.resolve(name))))

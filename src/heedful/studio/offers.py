@@ -12,6 +12,7 @@ from heedful.errors import UserError
 from heedful.inference.ensemble import ENSEMBLE_FACTS
 from heedful.inference.onnx.predictor import ONNX_FACTS
 from heedful.linear.folders import FACTS
+from heedful.paths import expand_path
 from heedful.runs.directory import BEST, CHOSEN, CONFIG, STUDY, follow_choice
 from heedful.runs.json_files import read_json
 from heedful.runs.toml import read_toml
@@ -201,7 +202,7 @@ def find_base(name: str) -> Path | None:
         except UserError:
             return None
     models = os.environ.get("HEEDFUL_MODELS")
-    places = [Path(name).expanduser(), *([Path(models).expanduser() / name] if models else [])]
+    places = [expand_path(name), *([expand_path(models) / name] if models else [])]
     folder = next((place for place in places if place.is_dir()), None)
     return folder / BEST if folder is not None and (folder / CONFIG).is_file() else folder
 
@@ -211,7 +212,7 @@ def named_offers() -> list[Offer]:
     offers = []
     names = ["minilm"]
     if models := os.environ.get("HEEDFUL_MODELS"):
-        root = Path(models).expanduser()
+        root = expand_path(models)
         names += sorted(one.parent.relative_to(root).as_posix() for one in root.glob(f"*/{CONFIG_JSON}"))
         names += sorted(one.parent.relative_to(root).as_posix() for one in root.glob(f"*/*/{CONFIG_JSON}"))
     for name in names:

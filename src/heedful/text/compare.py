@@ -8,11 +8,11 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 
 from heedful.errors import UserError
+from heedful.paths import expand_path
 from heedful.text.model_folders import TOKENIZER_FILES, find_folder
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training import ALL_BYTES, train
@@ -138,7 +138,7 @@ def time_encoding(tokenizer: Tokenizer, lines: list[str]) -> float:
 
 def has_model(name: str) -> bool:
     """Whether the tokenizer called `name` is a model's: then config.json is beside it."""
-    path = Path(name).expanduser()
+    path = expand_path(name)
     folder = path.parent if path.is_file() else find_folder(name, TOKENIZER_FILES)
     return (folder / "config.json").is_file()
 

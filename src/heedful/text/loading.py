@@ -11,6 +11,7 @@ from tokenizers import AddedToken
 from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError, shorten
+from heedful.paths import expand_path
 from heedful.runs.json_files import check_facts, read_json_object, read_text
 from heedful.text.model_folders import TOKENIZER_FILES, find_folder
 from heedful.text.schemas import AddedTokens, NamesFamily, TokenizerSettings
@@ -45,7 +46,7 @@ def load(name: str | Path, other_names: Iterable[str] = ()) -> Tokenizer:
     these (encoder.json, vocab.bpe). Padding and truncation stored in a tokenizer.json are switched off.
     `other_names` are further names the caller understands, for the error message alone.
     """
-    path = Path(name).expanduser()
+    path = expand_path(name)
     if path.is_file():
         return from_files(path.parent, path.name)
     return from_files(find_folder(str(name), TOKENIZER_FILES, other_names))

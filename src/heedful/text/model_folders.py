@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from heedful.errors import UserError, shorten
+from heedful.paths import expand_path
 from heedful.runs.directory import BEST, CONFIG, RESULTS, follow_choice
 
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
@@ -32,7 +33,7 @@ def find_folder(name: str, patterns: Iterable[str], other_names: Iterable[str] =
     `$HEEDFUL_MODELS/<name>`; a Hub id.
     `other_names` are further names the caller understands (presets), for the error message alone.
     """
-    folder = follow_choice(Path(name).expanduser())
+    folder = follow_choice(expand_path(name))
     if folder.is_dir():
         return best_of_run(folder) if (folder / CONFIG).is_file() else folder
     if folder.is_file():
@@ -40,8 +41,8 @@ def find_folder(name: str, patterns: Iterable[str], other_names: Iterable[str] =
     if name == "minilm":
         return minilm_folder()
     models = os.environ.get("HEEDFUL_MODELS")
-    if models and HUB_ID.fullmatch(name) and (Path(models).expanduser() / name).is_dir():
-        return Path(models).expanduser() / name
+    if models and HUB_ID.fullmatch(name) and (expand_path(models) / name).is_dir():
+        return expand_path(models) / name
     if name.startswith((".", "/", "~")) or not HUB_ID.fullmatch(name):
         raise UserError(f'no model folder "{shorten(name)}"')
     return hub_folder(name, patterns, other_names)

@@ -25,6 +25,7 @@ from heedful.data.world.files import (
 )
 from heedful.data.world.people import STRANGERS, World
 from heedful.errors import UserError, shorten, unknown
+from heedful.paths import expand_path
 from heedful.runs.files import new_folder
 
 VERSION = 1
@@ -52,7 +53,7 @@ def make_world(
     `name_signal` is the probability that a person was born in the country that the surname's ending suggests.
     """
     refuse_impossible(people, seed, name_signal)
-    folder = folder.expanduser()
+    folder = expand_path(folder)
     check_target_folder(folder, overwrite)
     world = World(seed, name_signal)
     facts = describe_world(seed, people, name_signal)

@@ -16,6 +16,7 @@ from heedful.launch.slurm.options import refuse_impossible
 from heedful.launch.slurm.records import END, OUT, Submission, read_submission, task_file, write_submission
 from heedful.launch.slurm.script import SCRIPT, Batch, batch_script, command_line
 from heedful.options.launch import LaunchOptions
+from heedful.paths import expand_path
 from heedful.runs.directory import LOG, PROGRESS
 from heedful.runs.files import write_bytes, write_error
 
@@ -42,7 +43,7 @@ def prepare_job(
 ) -> PreparedJob:
     """Check everything, and make the script; nothing is written. By default the folder names the job."""
     refuse_impossible(options)
-    absolute = folder.expanduser().absolute()
+    absolute = expand_path(folder).absolute()
     if set(str(absolute)) & set("%\\"):
         reason = "Slurm reads % and \\ in a path in its own way"
         raise UserError(f"{folder}: {reason}; --out names another folder")

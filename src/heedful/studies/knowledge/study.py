@@ -18,6 +18,7 @@ from heedful.errors import UserError
 from heedful.options.configuration import check_table
 from heedful.options.studies import KnowledgeOptions
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
+from heedful.paths import expand_path
 from heedful.runs.answers import Answer, Note
 from heedful.runs.config import load_pretrain_config, load_run_config
 from heedful.runs.directory import CONFIG, Run
@@ -243,9 +244,9 @@ class Knowledge(Study):
 
 def open_finished_run(path: Path | None) -> Path | None:
     """Return the finished run of pretraining that is given in place of a recipe, if one is."""
-    if path is None or not path.expanduser().is_dir():
+    if path is None or not expand_path(path).is_dir():
         return None
-    run = Run.open(path.expanduser())
+    run = Run.open(expand_path(path))
     run.read_results()  # an error where the run has not finished
     return run.path
 

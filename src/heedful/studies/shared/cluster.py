@@ -14,6 +14,7 @@ from heedful.launch.slurm.submission import PreparedJob, describe_submission, pr
 from heedful.logs import notice
 from heedful.options.command_line import command_words
 from heedful.options.launch import MAX_PARALLEL, StudyLaunchOptions
+from heedful.paths import expand_path
 from heedful.runs.studies import JOBS, StudyFolder, StudyRecord
 from heedful.studies import find_kind
 from heedful.studies.shared.live_table import live_table
@@ -48,7 +49,7 @@ def prepare_workers(
     """Return the job array, with no more workers than there are jobs."""
     launch = add_site_options(launch)
     workers = MAX_PARALLEL if launch.max_parallel is None else launch.max_parallel
-    path = folder.path.expanduser().absolute()
+    path = expand_path(folder.path).absolute()
     if not find_kind(record.kind).grows(record):
         workers = min(workers, len({configuration.claim for configuration in record.configurations}))
     words = command_words(["study", "worker"], [path])

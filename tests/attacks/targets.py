@@ -1,0 +1,72 @@
+"""What an attack may call besides commands: a reader by itself, which fails as a command does."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def load(folder: str, head: str | None = None) -> None:
+    from heedful.checkpoints import load as load_model
+
+    load_model(folder, head=head)
+
+
+def tokenize(folder: str, text: str) -> None:
+    from heedful.text import load as load_tokenizer
+
+    tokenizer = load_tokenizer(folder)
+    tokenizer.encode(text, text, max_len=20)
+    tokenizer.decode(tokenizer.encode(text).ids)
+    _ = tokenizer.kind, tokenizer.fingerprint
+
+
+def config(folder: str) -> None:
+    from heedful.runs.config import load_run_config
+
+    load_run_config(folder)
+
+
+def recipe(path: str) -> None:
+    from heedful.runs.config import load_run_config
+    from heedful.training.validation import validate
+
+    validate(load_run_config(path))
+
+
+def checkpoint(folder: str) -> None:
+    from heedful.runs.directory import Run
+    from heedful.training.checkpoint import read_checkpoint, steps
+
+    run = Run(folder)
+    for step in steps(run):
+        with contextlib.suppress(ValueError):
+            read_checkpoint(run.checkpoints / f"step-{step:08d}")
+    read_checkpoint(max((run.checkpoints).iterdir()))
+
+
+def ensemble(folder: str) -> None:
+    from heedful.inference.ensemble import read_thresholds, read_weights
+
+    read_weights(Path(folder) / "best")
+    read_thresholds(Path(folder) / "best")
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    one.__name__: one for one in (load, tokenize, config, recipe, checkpoint, ensemble)
+}
+
+
+def call(name: str, arguments: list[str]) -> int:
+    """Call a function as a command is called: a `UserError` is a line and status 2, anything else escapes."""
+    from heedful.errors import UserError
+
+    try:
+        FUNCTIONS[name](*arguments)
+    except UserError as error:
+        print(f"heedful: {error}", file=sys.stderr)
+        return 2
+    return 0
