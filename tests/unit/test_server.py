@@ -20,12 +20,15 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 import heedful
 from heedful.errors import UserError
 from heedful.options.serve import ServeOptions
+from heedful.server.application import make_application
+from heedful.server.served_model import ServedModel
 from heedful.server.serving import serve_model
-from tiny import make_task, sentence
+from tiny import make_kind, make_task, sentence
 
 TOKEN = "token-of-the-tests"
 
@@ -294,3 +297,21 @@ def test_the_description_is_exact(served: Served, tmp_path: Path) -> None:
     command += ["--seed", "1", "--header", f"Authorization: Bearer {TOKEN}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.mark.parametrize("kind", ["labels", "number"])
+def test_several_labels_and_numbers_have_answers_of_their_own(kind: str, tmp_path: Path) -> None:
+    run = heedful.adapt("tfidf", make_kind(tmp_path / "task", kind), kind=kind, out=tmp_path / "run").folder
+    app = make_application(ServedModel(run, device="cpu"), ServeOptions(token=False), None)
+    texts = ["a lovely film was fine", "dull"]
+    with TestClient(app, base_url="http://127.0.0.1:8765") as client:
+        answers = client.post("/predict", json={"texts": texts}).json()["predictions"]
+        described = client.get("/openapi.json").json()["paths"]["/predict"]["post"]["responses"]["200"]
+    form = described["content"]["application/json"]["schema"]["anyOf"][0]
+    for one, wanted in zip(answers, heedful.predict(run, texts), strict=True):
+        assert set(one) == set(form["required"])
+        if kind == "number":
+            assert one["value"] == wanted.value
+        else:
+            assert one["labels"] == list(wanted.labels)
+            assert one["probabilities"] == wanted.probabilities

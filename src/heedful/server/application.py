@@ -16,12 +16,12 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heedful.inference.predictions import PredictedLabel
+from heedful.inference.predictions import PredictedLabel, PredictedLabels, PredictedNumber
 from heedful.options.serve import ServeOptions
 from heedful.server.batching import Batcher, QueueFullError
 from heedful.server.errors import HANDLERS
 from heedful.server.guard import Guard, is_loopback
-from heedful.server.openapi import describe_api
+from heedful.server.openapi import describe_answer, describe_api
 from heedful.server.page import HEADERS, PAGE
 from heedful.server.requests import parse_items, read_body
 from heedful.server.served_model import ServedModel
@@ -89,8 +89,9 @@ def make_application(model: ServedModel, options: ServeOptions, token: str | Non
         return JSONResponse(await asyncio.to_thread(model.describe))
 
     async def openapi(request: Request) -> Response:
-        labels = model.labeler.predictor.classes
-        return JSONResponse(describe_api(labels, model.pairs, token=token is not None))
+        predictor = model.labeler.predictor
+        answer = describe_answer(predictor.kind, predictor.classes)
+        return JSONResponse(describe_api(answer, model.pairs, token=token is not None))
 
     async def health(request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -122,6 +123,11 @@ def make_application(model: ServedModel, options: ServeOptions, token: str | Non
 
 
 def to_json(answer: PredictedLabel) -> dict[str, Any]:
+    """Return an answer as `openapi.describe_answer` describes it, by its kind."""
+    if isinstance(answer, PredictedNumber):
+        return {"value": answer.value}
+    if isinstance(answer, PredictedLabels):
+        return {"labels": list(answer.labels), "probabilities": answer.probabilities}
     return {
         "label": answer.label,
         "confidence": answer.confidence,

@@ -33,17 +33,19 @@ REASONS = {
 }
 
 
-def describe_api(labels: Sequence[str], pairs: bool | None, *, token: bool) -> Schema:
+def describe_answer(kind: str, labels: Sequence[str]) -> Schema:
+    """Return what is answered for one text: a number, any number of labels, or one label."""
+    if kind == "number":
+        return closed_object({"value": {"type": "number"}})
+    label: Schema = {"type": "string", "enum": list(labels)} if labels else {"type": "string"}
+    probabilities: Schema = {"type": "object", "additionalProperties": SHARE}
+    if kind == "labels":
+        return closed_object({"labels": {"type": "array", "items": label}, "probabilities": probabilities})
+    return closed_object({"label": label, "confidence": SHARE, "probabilities": probabilities})
+
+
+def describe_api(answer: Schema, pairs: bool | None, *, token: bool) -> Schema:
     """Return the description; `pairs` is whether the model reads pairs, None if it takes both."""
-    answer: Schema = {
-        "type": "object",
-        "required": ["label", "confidence", "probabilities"],
-        "properties": {
-            "label": {"type": "string", "enum": list(labels)} if labels else {"type": "string"},
-            "confidence": SHARE,
-            "probabilities": {"type": "object", "additionalProperties": SHARE},
-        },
-    }
     several = closed_object({"predictions": {"type": "array", "items": answer}})
     predict = {
         "operationId": "predict",

@@ -67,7 +67,9 @@ document.getElementById("form").addEventListener("submit", async (event) => {
     const answer = await ask("predict", {
       method: "POST", body: JSON.stringify(body), headers: { ...headers, "Content-Type": "application/json" },
     });
-    const rows = Object.entries(answer.probabilities).sort((a, b) => b[1] - a[1]).slice(0, 20);
+    if (answer.value !== undefined) table.insertRow().insertCell().textContent = answer.value.toPrecision(6);
+    if (answer.labels) table.createCaption().textContent = "Labels: " + (answer.labels.join(", ") || "none");
+    const rows = Object.entries(answer.probabilities || {}).sort((a, b) => b[1] - a[1]).slice(0, 20);
     for (const [label, share] of rows) {
       const row = table.insertRow();
       row.insertCell().textContent = label;
