@@ -196,6 +196,16 @@ def test_what_cannot_be_looked_at_is_refused(network: Network, params: dict[str,
         look(network, **params)
 
 
+def test_a_mechanism_without_weights_has_an_answer_and_no_map(network: Network) -> None:
+    config = network.model.config.replace(attention="linformer")
+    own = Network(build(config, head="classify").eval(), network.tokenizer, ("a", "b"), 64)
+    _, seen = look(own)
+    assert seen.parts["self"].layers == [None, None, None]
+    assert look(own, mechanism="softmax")[1].parts["self"].layers[0] is not None
+    with pytest.raises(UserError, match="no causal form"):
+        look(own, masking="causal")
+
+
 def test_small_maps_keep_the_largest_weight_of_a_block() -> None:
     weights = torch.zeros(2, 100, 100)
     weights[1, 57, 99] = 0.25

@@ -4,6 +4,7 @@ import { el, fill, state } from "./base.js";
 
 const $ = (id) => document.getElementById(id);
 const MASKS = {
+  own: "none in the encoder, causal in the decoder",
   none: "none: all see all",
   causal: "causal: none sees later ones",
   zero_after: "unsafe: zeros after the softmax",

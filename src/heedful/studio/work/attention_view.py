@@ -86,9 +86,10 @@ def list_mechanisms(body: Body) -> list[str]:
 
 
 def list_maskings(body: Body) -> list[str]:
-    """Return the masks that can be chosen: those that leak are masks of softmax's scores."""
-    own = "causal" if isinstance(body, Decoder) else "none"
-    kinds = [own, "none" if own == "causal" else "causal"]
+    """Return the masks that can be chosen, the model's own first; those that leak are masks of softmax."""
+    if isinstance(body, EncoderDecoder):
+        return ["own", "none", "causal", *UNSAFE]
+    kinds = ["causal", "none"] if isinstance(body, Decoder) else ["none", "causal"]
     return [*kinds, *UNSAFE]
 
 
@@ -125,8 +126,10 @@ def read_view(params: Mapping[str, Any], body: Body) -> AttentionView:
     masking: Any = params.get("masking") or "own"
     if masking not in get_args(Masking):
         raise unknown("masking", str(masking), get_args(Masking))
-    if masking == ("causal" if isinstance(body, Decoder) else "none"):
+    if masking == list_maskings(body)[0]:
         masking = "own"
+    if masking == "causal" and not MECHANISMS.find(name).causal:
+        raise UserError(f"{name} attention has no causal form; choose another mechanism")
     try:
         temperature = float(params.get("temperature") or 1)
     except (TypeError, ValueError):
