@@ -76,7 +76,7 @@ export function makeLines({ told, pick }) {
     for (const [row, column, weight] of lines) {
       const [from, to] = [(row + 0.5) * ROW - seen.y, (column + 0.5) * ROW - seen.y];
       if (Math.max(from, to) < 0 || Math.min(from, to) > seen.height) continue;
-      context.globalAlpha = Math.min(1, 0.08 + 0.92 * weight);
+      context.globalAlpha = Math.min(1, lines === all ? 0.08 + 0.92 * weight : 0.2 + 0.8 * Math.sqrt(weight));
       context.lineWidth = 0.75 + 3.5 * weight;
       context.beginPath();
       context.moveTo(sides.left, from);
@@ -113,11 +113,13 @@ export function makeLines({ told, pick }) {
   return {
     element: view.element,
     show(next, row) {
-      if (map && next.rows.length !== map.rows.length) hovered = null;
+      const other = map?.rows.length !== next.rows.length;
+      if (other) hovered = null;
       map = next;
       selected = row;
       all = listLines(map);
       layout();
+      if (other && row !== null) view.element.scrollTop = (row + 0.5) * ROW - view.element.clientHeight / 2;
     },
     select(row) { selected = row; view.draw(); },
     recolor() { view.draw(); },

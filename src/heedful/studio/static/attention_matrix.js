@@ -131,11 +131,13 @@ export function makeMatrix({ told, pick }) {
   return {
     element: view.element,
     show(next, row) {
-      if (map && (next.rows.length !== map.rows.length || next.columns.length !== map.columns.length)) cursor = hovered = null;
+      const other = map?.rows.length !== next.rows.length || map.columns.length !== next.columns.length;
+      if (other) cursor = hovered = null;
       map = next;
       selected = row;
       color();
       layout();
+      if (other && row !== null) view.element.scrollTop = margin.y + (row + 0.5) * size - view.element.clientHeight / 2;
     },
     select(row) { selected = row; view.draw(); },
     recolor() { color(); view.draw(); },
