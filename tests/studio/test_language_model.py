@@ -17,6 +17,7 @@ from heedful.data.world import make_task_folder
 from heedful.inference.generation import Sampling, generate, pick_tokens
 from heedful.inference.loading import load_run
 from heedful.inference.networks import load_writer
+from heedful.models import PRESETS, LanguageModel, build
 from heedful.studio.folder import StudioFolder
 from heedful.studio.model_store import ModelStore
 from heedful.studio.work.language_model import describe, describe_person, read_on
@@ -91,6 +92,40 @@ def test_what_is_read_again_is_what_was_read_before(studio: Served) -> None:
         logs = logits.log_softmax(-1)
         direct = [float(logs[len(prompt) - 1 + i, token]) for i, token in enumerate(new)]
         assert place.log_probabilities == pytest.approx(direct, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("preset", "options"),
+    [
+        ("t5-mini", {}),
+        ("gpt-nano", {"attention": "performer"}),
+        ("gpt-nano", {"attention": "zero_after", "attention_options": {"unsafe": True}}),
+    ],
+    ids=["t5", "performer", "leaks"],
+)
+def test_models_of_other_kinds_write_what_generate_writes(preset: str, options: dict[str, Any]) -> None:
+    config = PRESETS[preset].config.replace(
+        vocab_size=60,
+        d_model=24,
+        n_layers=2,
+        n_heads=3,
+        d_head=8,
+        d_ff=40,
+        max_len=64,
+        init_std=0.3,
+        **options,
+    )
+    torch.manual_seed(0)
+    model = build(config, head="causal" if config.kind == "decoder" else "text2text").eval()
+    assert isinstance(model, LanguageModel)
+    prompt, reader, ids = [5, 6, 7, 8], TokenReader(model), list[int]()
+    direct = generate(model, [prompt], max_tokens=9)[0]
+    while len(ids) < 9:
+        ids.append(int(reader.read(prompt, ids).logits.argmax()))
+    assert ids == direct.ids
+    assert sum(reader.read(prompt, ids).log_probabilities) == pytest.approx(direct.log_probability, abs=1e-3)
+    again, fresh = (one.read(prompt, [*ids[:4], 9]) for one in (reader, TokenReader(model)))
+    assert again.log_probabilities == pytest.approx(fresh.log_probabilities, abs=1e-4)
 
 
 def test_greedy_writing_is_that_of_generate(studio: Served) -> None:

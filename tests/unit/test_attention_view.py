@@ -206,6 +206,29 @@ def test_a_mechanism_without_weights_has_an_answer_and_no_map(network: Network) 
         look(own, masking="causal")
 
 
+def test_work_that_is_canceled_leaves_the_model_as_it_was(network: Network) -> None:
+    mechanisms = find_mechanisms(network.model, "it")
+
+    def cancel(share: float, message: str) -> None:
+        if share > 0.5:
+            raise InterruptedError
+
+    reading = Reading(network, TEXT, None)
+    with pytest.raises(InterruptedError):
+        reading.look(AttentionView("performer", temperature=2.0), cancel)
+    with pytest.raises(InterruptedError):
+        reading.without_heads(AttentionView("argmax"), cancel)
+    assert find_mechanisms(network.model, "it") == mechanisms
+    assert reading.looks == {}
+
+
+def test_texts_of_models_with_many_heads_are_cut(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.studio.work.attention_reading.MOST_WEIGHTS", 9 * 8**2)
+    reading, seen = look(network, "the film " * 20)
+    assert seen.parts["self"].layers[0].shape == (3, 8, 8)
+    assert reading.encoded.truncated == 2 * 20 + 2 - 8
+
+
 def test_small_maps_keep_the_largest_weight_of_a_block() -> None:
     weights = torch.zeros(2, 100, 100)
     weights[1, 57, 99] = 0.25

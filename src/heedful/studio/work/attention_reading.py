@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 MOST_TOKENS = 1024
 """The longest text that is looked at."""
+MOST_WEIGHTS = 160_000_000
+"""The largest number of weights of all heads: a longer text is cut."""
 SHOWN_TOKENS = 8
 """Tokens of a vocabulary whose probability is shown."""
 LONGEST_ANSWER = 24
@@ -107,15 +110,13 @@ class Reading:
         return self.unchanged
 
     def look(self, view: AttentionView, report: Report) -> Look:
-        """Return the maps and the output under a view; the last two looks are kept."""
+        """Return the maps and the output under a view; the last look is kept."""
         if view in self.looks:
             return self.looks[view]
         recording = Recording(step=self.count_steps(report))
         raw = self.read(view, recording)[0]
         look = Look(self.name_parts(recording), raw)
-        while len(self.looks) > 1:
-            del self.looks[next(iter(self.looks))]
-        self.looks[view] = look
+        self.looks = {view: look}
         return look
 
     def count_steps(
@@ -284,7 +285,9 @@ def fit_names(names: list[str], layers: Sequence[Tensor | None]) -> list[str]:
 
 
 def encode_text(network: Network, body: Body, text: str, pair: str | None) -> EncodedText:
-    tokenizer, limit = network.tokenizer, min(network.max_len, MOST_TOKENS)
+    tokenizer = network.tokenizer
+    heads = sum(site.attention.n_heads for site in find_sites(body) if site.part != "cross")
+    limit = min(network.max_len, MOST_TOKENS, math.isqrt(MOST_WEIGHTS // heads))
     if body.config.pool == "apart" and pair is None:
         raise UserError("this model compares two texts: write the second one too")
     encoded = tokenizer.encode(text, pair, max_len=limit)

@@ -37,7 +37,10 @@ class TokenReader:
         if not isinstance(self.body, Decoder | EncoderDecoder):
             raise UserError("an encoder reads text and writes none; choose a decoder or an encoder-decoder")
         self.whole = isinstance(self.body, EncoderDecoder)
-        self.keeps = MECHANISMS[model.config.attention].cache and self.body.prompt is None
+        mechanism = MECHANISMS[model.config.attention]
+        self.keeps = mechanism.cache and self.body.prompt is None
+        self.leaks = mechanism.unsafe
+        """Whether later tokens change what is expected at earlier places, so that each is read by itself."""
         self.forget([])
 
     def forget(self, prompt: Sequence[int]) -> None:
@@ -62,12 +65,10 @@ class TokenReader:
         if self.left(prompt, new) < 1:
             raise UserError(f"there is no room: this model reads {self.room:,} tokens")
         prompt, new = list(prompt), list(new)
-        if self.whole and prompt != self.prompt:
+        if prompt != self.prompt:
             self.forget(prompt)
         first = 1 if self.whole else len(prompt)
         ids = [start_token(self.model), *new] if self.whole else [*prompt, *new]
-        if not self.keeps or (not self.whole and prompt != self.prompt):
-            self.forget(prompt)
         if ids == self.ids and self.after is not None:
             return Place(self.after, list(self.logs))
         pairs = zip(ids, self.ids, strict=False)
@@ -75,6 +76,11 @@ class TokenReader:
             (i for i, (one, other) in enumerate(pairs) if one != other), min(len(ids), len(self.ids))
         )
         goes_on = 0 < shared == len(self.ids)
+        if self.leaks and new and not (goes_on and shared == len(ids) - 1):
+            self.forget(prompt)
+            for end in range(len(new)):
+                self.read(prompt, new[:end])
+            shared, goes_on = len(ids) - 1, True
         if not goes_on:  # what was expected after the last token that stays was not kept: it is read again
             shared = max(0, shared - 1)
         before = self.after if goes_on and shared >= first else None
