@@ -63,16 +63,17 @@ def test_a_dropped_file_is_solved_and_a_page_that_is_opened_again_finds_it(
         content,
     )
     page.locator("#understood .facts").wait_for(timeout=90_000)
-    page.get_by_label("Minutes").fill("0.5")
+    page.get_by_label("Minutes").fill("5")
     page.get_by_role("button", name="Solve", exact=True).click()
     tab.wait("location.hash.includes('solve=runs%2Fsolve-My-reviews')", 30)
     page = tab.open("/solve")
     tab.wait("location.hash.includes('solve=runs%2Fsolve-My-reviews')", 30)
     page.locator("#answer .plot svg").first.wait_for(timeout=120_000)
     assert "tfidf" in page.locator("#answer table").first.inner_text()
-    page.locator("#now .badge.finished").wait_for(timeout=120_000)
+    page.get_by_role("button", name="End with the best so far").click()
+    page.locator("#now .badge.stopped").wait_for(timeout=60_000)
     said = json.loads((empty.folder / "runs" / "solve-My-reviews" / "answer.json").read_text())
-    assert said["finished"]
+    assert not said["finished"]
     assert page.locator("#answer .headline").inner_text() == said["summary"][0]
     command = f"heedful predict {empty.folder}/runs/solve-My-reviews --in texts.csv --out labeled.csv"
     assert command in page.locator("#answer").inner_text()
@@ -183,6 +184,12 @@ def test_candidates_appear_in_the_picture_as_they_are_scored(tmp_path: Path, new
             )
         lease.release()
         page.locator("#now .badge.stopped").wait_for()
+        write_answer(
+            folder, made_runs.answer(study="solve", summary=("It is good.", "To use it:", "  heedful x"))
+        )
+        page.locator("#now .badge.finished").wait_for()
+        assert page.locator("#answer .headline").inner_text() == "It is good."
+        assert page.locator("#answer .command code").inner_text() == "heedful x"
 
 
 @NEEDS_BROWSER
