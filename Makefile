@@ -36,6 +36,7 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/audit.py
 
 bench: install
 	$(BIN)/python -m benchmarks

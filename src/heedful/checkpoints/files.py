@@ -106,8 +106,8 @@ def measure_file(path: Path) -> int:
         try:
             with zipfile.ZipFile(path) as archive:
                 size = max(size, sum(entry.file_size for entry in archive.infolist()))
-        except (zipfile.BadZipFile, OSError, ValueError):
-            pass  # torch says what is wrong with it
+        except Exception:
+            return size  # torch says what is wrong with it
     return size
 
 

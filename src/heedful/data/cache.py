@@ -31,11 +31,22 @@ SEAL = "seal.json"
 _intact: set[tuple[str, int]] = set()
 
 
+PRIVATE = 0o700
+"""The mode of folders for their owner alone."""
+
+
 def get_cache_folder() -> Path:
-    """Return the folder of everything that can be rebuilt: `$HEEDFUL_CACHE`, or else `~/.cache/heedful`."""
-    if folder := os.environ.get("HEEDFUL_CACHE"):
-        return expand_path(folder)
-    return expand_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "heedful"
+    """Return the folder of everything that can be rebuilt: `$HEEDFUL_CACHE`, or else `~/.cache/heedful`.
+
+    It has texts of the user: a new one is for its owner alone; one that was made to be shared stays so.
+    """
+    if chosen := os.environ.get("HEEDFUL_CACHE"):
+        folder = expand_path(chosen)
+    else:
+        folder = expand_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "heedful"
+    with suppress(OSError):  # who writes there says what is wrong
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    return folder
 
 
 def digest(*parts: Any) -> str:

@@ -11,6 +11,7 @@ from heedful.inference.loading import load_run
 from heedful.inference.network_predictors import NetworkPredictor
 from heedful.inference.onnx.predictor import holds_onnx, read_onnx_facts
 from heedful.inference.predictor import Predictor
+from heedful.paths import expand_path
 from heedful.runs.schemas import Check
 
 TEXTS = (
@@ -34,7 +35,7 @@ def check_folder(path: str | Path) -> list[Check]:
         if config.kind != "encoder":
             findings.append(checks.causality(predictor.model))
         findings.append(checks.tokenizer_fits(predictor.tokenizer, config, pretrained=True))
-    folder = Path(path).expanduser()
+    folder = expand_path(path)
     if holds_onnx(folder) and read_onnx_facts(folder)["precision"] == "int8":
         sentence = "Activations of 8 bits are scaled by all texts of a batch, so that answers depend on it."
         return [*findings, Check("same_alone", "skipped", sentence)]

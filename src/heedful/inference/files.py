@@ -18,6 +18,7 @@ from heedful.inference.predictions import PredictedLabel, PredictedLabels, Predi
 from heedful.inference.predictor import Predictor
 from heedful.progress import progress
 from heedful.runs.files import temporary_path, write_error
+from heedful.runs.leftovers import clear_leftovers
 
 if TYPE_CHECKING:  # one text is labeled without importing what reads and writes files
     from heedful.data.columns import ColumnChoice, Layout, Sheet
@@ -124,6 +125,7 @@ class Labeler:
                 f"(--strict refuses such files)"
             )
         columns = self.name_columns(sheet.names, probabilities=probabilities)
+        clear_leftovers(out.parent, f".{out.name}.")
         temporary, counts = temporary_path(out), Counter(dict.fromkeys(self.predictor.labels, 0))
         try:
             out.parent.mkdir(parents=True, exist_ok=True)

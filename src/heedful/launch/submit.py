@@ -15,6 +15,7 @@ from heedful.launch.slurm.submission import PreparedJob, prepare_job, submit_job
 from heedful.options.command_line import command_words
 from heedful.options.configuration import DATA_ARGUMENT
 from heedful.options.launch import TrainLaunchOptions
+from heedful.paths import expand_path
 from heedful.runs.directory import Run
 from heedful.training.resume import resolve_resumed_folder
 from heedful.training.validation import validate
@@ -42,7 +43,7 @@ def prepare_run(options: Options, launch: TrainLaunchOptions, flags: Sequence[st
     options = resolve_resumed_folder(options)
     if options.out is not None and options.out.exists() and not options.overwrite:
         Run.create(options.out, resume=options.resume)  # refuses what is not empty, or holds no run
-    out = choose_run_folder(options).expanduser().absolute()
+    out = expand_path(choose_run_folder(options)).absolute()
     processes = number if number > 1 else options.processes
     resumed = replace(options, out=out, resume=True, overwrite=False, processes=processes)
     arguments = (options.model, getattr(options, DATA_ARGUMENT[type(options)]))

@@ -15,6 +15,7 @@ from heedful.options.configuration import COMMANDS, check_stored_options
 from heedful.runs import files
 from heedful.runs.files import JsonLines, write_error, write_json
 from heedful.runs.json_files import decode_record, iterate_rows, read_json, read_record
+from heedful.runs.leftovers import clear_run_leftovers
 from heedful.runs.old_names import mark_balanced, mark_prompt_length, update_names
 from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
 from heedful.runs.toml import read_toml, write_toml
@@ -74,6 +75,7 @@ class Run:
             files.remove_temporary(run.path)
             files.remove_temporary(run.checkpoints)
             files.recover(run.path / BEST)
+            clear_run_leftovers(run.path)
         return run
 
     @classmethod
@@ -81,6 +83,7 @@ class Run:
         run = cls(follow_choice(path))
         if not run.path.is_dir():
             raise UserError(f"{run.path}: there is no such folder")
+        clear_run_leftovers(run.path)
         if not (run.path / CONFIG).is_file():
             raise UserError(f"{run.path}: is not a run ({CONFIG} is missing)")
         return run

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from heedful.errors import UserError
-
-TEMPORARY = ".tmp"
+from heedful.runs.leftovers import TEMPORARY, clear_leftovers, former_folder, machine_mark
 
 
 class WriteError(UserError):
@@ -32,8 +31,8 @@ def write_error(path: Path, error: OSError) -> WriteError:
 
 
 def temporary_path(path: Path) -> Path:
-    """Return a temporary path in the same folder, so that a rename is atomic."""
-    return path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}"
+    """Return a temporary path in the same folder, so that a rename is atomic; its name says whose it is."""
+    return path.parent / f".{path.name}.{os.getpid()}-{machine_mark()}-{secrets.token_hex(4)}{TEMPORARY}"
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
@@ -169,6 +168,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     temporary = temporary_path(target)
+    clear_leftovers(target.parent, f".{target.name}.")
     try:
         temporary.mkdir(parents=True)
         yield temporary
@@ -190,10 +190,6 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-
-
-def former_folder(target: Path) -> Path:
-    return target.parent / f".{target.name}.former"
 
 
 def recover(path: str | Path) -> None:

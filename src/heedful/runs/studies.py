@@ -26,6 +26,7 @@ from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import BEST, CONFIG, METRICS, RESULTS, STUDY, Run, slug
 from heedful.runs.files import to_json_value, write_error, write_json
 from heedful.runs.json_files import decode_record, read_json, read_record
+from heedful.runs.leftovers import clear_study_leftovers
 from heedful.runs.old_names import mark_balanced, update_names
 from heedful.runs.schemas import Metrics, Results
 
@@ -127,6 +128,7 @@ class StudyFolder:
         study = cls(Path(path))
         if not (study.path / STUDY).is_file():
             raise UserError(f"{study.path}: is not a study ({STUDY} is missing)")
+        clear_study_leftovers(study.path)
         return study
 
     def read(self) -> StudyRecord:
@@ -234,6 +236,7 @@ def begin(
         except OSError as error:
             raise write_error(folder.path, error) from None
         folder.write(replace(record, planned=len(record.configurations)))
+    clear_study_leftovers(folder.path)
     return folder
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from heedful.data.cache import PRIVATE
 from heedful.data.text_files import COMPRESSIONS, split_name
 from heedful.errors import UserError
 from heedful.runs.directory import slug
@@ -38,7 +39,7 @@ async def store_data_file(request: Request, folder: StudioFolder, name: str) -> 
     temporary = place / f".{secrets.token_hex(8)}"
     digest, size = hashlib.sha256(), 0
     try:
-        place.mkdir(exist_ok=True)
+        place.mkdir(mode=PRIVATE, exist_ok=True)
         if not place.resolve().is_relative_to(folder.root):
             raise UserError(f"{UPLOADS} is a link that leads out of the studio's folder; remove it")
         with temporary.open("xb") as file:
@@ -51,7 +52,7 @@ async def store_data_file(request: Request, folder: StudioFolder, name: str) -> 
         if not size:
             raise UserError(f"{name}: the file is empty")
         target = place / digest.hexdigest()[:10] / name
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(mode=PRIVATE, exist_ok=True)
         temporary.replace(target)
     except OSError as error:
         raise UserError(f"the file could not be stored in {UPLOADS}: {error.strerror}") from None

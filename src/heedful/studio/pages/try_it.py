@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from heedful.data.cache import PRIVATE
 from heedful.data.text_files import split_name
 from heedful.errors import UserError
 from heedful.inference.row_writers import SUFFIXES
@@ -84,7 +85,8 @@ def store_upload(folder: StudioFolder, name: str, body: bytes) -> Path:
     """Write an uploaded file into a folder of its own."""
     place = folder.root / UPLOADS / secrets.token_hex(8)
     try:
-        place.mkdir(parents=True)
+        place.parent.mkdir(mode=PRIVATE, exist_ok=True)
+        place.mkdir(mode=PRIVATE, parents=True)
         if not place.resolve().is_relative_to(folder.root):
             raise UserError(f"{UPLOADS} is a link that leads out of the studio's folder; remove it")
         (place / name).write_bytes(body)

@@ -12,6 +12,7 @@ from heedful.data.corpus import read_file_texts
 from heedful.errors import UserError, shorten
 from heedful.evaluation.knowledge import QuestionFrame, find_frame, find_mentioned
 from heedful.inference.loading import read_run_facts
+from heedful.paths import expand_path
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.schemas import Prediction
 from heedful.studio.work.training_rows import load_task_of
@@ -112,7 +113,7 @@ def read_acquaintances(folder: Path, task: Task) -> Acquaintances:
 def find_pretraining(folder: Path) -> dict[str, Any] | None:
     """Return the options with which the model was pretrained that a run began with, if that is known."""
     _, config = read_run_facts(folder)
-    base = Path(str(config.get("model", ""))).expanduser()
+    base = expand_path(str(config.get("model", "")))
     if not (base / CONFIG).is_file():
         return None
     options: dict[str, Any] | None = Run.open(base).read_config().get("pretrain")
