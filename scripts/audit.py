@@ -1,6 +1,6 @@
 """Compare the installed packages that heedful needs with the advisories of the package index.
 
-The index's JSON interface names the known vulnerabilities of each version (they are those that pip-audit reads).
+The JSON interface of the index names the known vulnerabilities of each version, which pip-audit reads too.
 Where it cannot be reached, the audit is skipped, and says so loudly; a known vulnerability is status 1.
 """
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,7 +16,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 class Index(BaseHTTPRequestHandler):
-    advisories: dict[str, list[dict[str, Any]]] = {}
+    advisories: ClassVar[dict[str, list[dict[str, Any]]]] = {}
 
     def do_GET(self) -> None:
         name = self.path.split("/")[2]
