@@ -241,7 +241,7 @@ function read(cell) {
   const name = (names, i) => `“${names[i]}” (${i + 1})`;
   const row = cell?.row ?? readToken() ?? (currentView() === "text" ? 0 : null);
   if (row === null) {
-    $("readout").textContent = "Each row sums to 1: how much a token attends to each of the others. Point at a weight, or choose a token.";
+    $("readout").textContent = "A row says how much its token attends to each of the others. Point at a weight, or choose a token.";
     return;
   }
   const strongest = map.strongest(row, 5).map(([column, weight]) => `${name(map.columns, column)} ${showWeight(weight)}`);

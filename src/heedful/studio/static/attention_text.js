@@ -30,7 +30,14 @@ export function makeText({ told, pick }) {
 
   return {
     element,
-    show(next, row) { map = next; selected = row; draw(); },
+    show(next, row) {
+      const other = map?.columns.length !== next.columns.length;
+      map = next;
+      selected = row;
+      draw();
+      const chosen = other && row !== null ? element.children[row] : null;
+      if (chosen) element.scrollTop = chosen.offsetTop - element.clientHeight / 2;
+    },
     select(row) { selected = row; draw(); },
     recolor() { draw(); },
     zoom() {},
