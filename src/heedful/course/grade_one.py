@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -31,12 +31,13 @@ from heedful.course.scoring import (
 )
 from heedful.course.subject import FailedImportError
 from heedful.course.submissions import RefusedError, Submission, copy_submission, find_file, hash_folder
-from heedful.errors import UserError
+from heedful.errors import UserError, shorten
 from heedful.runs.files import write_json
 
 MOST_RESTARTS = 3
 """Times that a suite goes on in a new process after one was stopped."""
 MOST_SOURCE, MOST_PRINTED = 200_000, 4000
+LONGEST_REMARK = 100
 FORMAT = 1
 """Results of another format are graded again."""
 
@@ -77,6 +78,15 @@ class Result:
         """The known mistakes that were named."""
         names = (v.mistake for score in self.criteria for v in score.verdicts if v.mistake)
         return list(dict.fromkeys(names))
+
+    @property
+    def remark(self) -> str:
+        """What is wrong in a line: a problem, known mistakes, or the error of what has no points at all."""
+        words = [self.problem, *self.stopped, *self.mistakes]
+        if self.points == 0 and not any(words):
+            errors = (v.message for score in self.criteria for v in score.verdicts if v.status == "error")
+            words = [next(errors, "")]
+        return shorten("; ".join(filter(None, words)), LONGEST_REMARK)
 
 
 def load_result(path: Path) -> Result | None:
@@ -128,7 +138,7 @@ def grade_submission(task: Task) -> Result:
             printed,
             round(time.perf_counter() - begin, 2),
         )
-    write_json(task.result, result)
+    write_json(task.result, asdict(result))
     return result
 
 

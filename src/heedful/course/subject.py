@@ -219,6 +219,8 @@ class ChildSubject:
         """Return which limit of time is exceeded."""
         if not self.imported:
             return f"its import took longer than {min(self.limits.start, self.limits.total):g} seconds"
+        if not hasattr(self, "_operations"):
+            return f"its functions took longer than {self.limits.call:g} seconds for a small example"
         if time.monotonic() >= self._deadline:
             return f"it ran longer than {self.limits.total:g} seconds"
         return f"it took longer than {self.limits.call:g} seconds for one call"
