@@ -53,8 +53,11 @@ def add_command(point: str) -> None:
         registry = load_registry(point)
         facts = [{"name": name, "package": registry.package(name)} for name in registry]
         for fact in facts:
-            if fact["package"] == "heedful" and isinstance(entry := registry[fact["name"]], type):
+            entry = registry[fact["name"]] if fact["package"] == "heedful" else None
+            if isinstance(entry, type):
                 fact["about"] = (entry.__doc__ or "").partition("\n")[0]
+            elif point == "suites" and entry is not None:
+                fact["about"] = entry.about
         if json:
             print_json(facts)
             return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from heedful.contracts.subject import NotApplicable, Subject, SubjectStoppedErro
 from heedful.contracts.verdicts import RefutedError
 
 Inputs = Mapping[str, Any]
+C = TypeVar("C")
 TOLERANCE = 1e-4
 """Largest difference, relative to the largest expected number, that float32 sums in another order make."""
 
@@ -83,11 +84,13 @@ def require_agreement(
     tolerance: float = TOLERANCE,
     draw: Callable[[Inputs, Tensor, Tensor], str | None] | None = None,
     hint: str = "",
+    hidden: Collection[str] = (),
 ) -> float:
     """Compare a subject with a reference on inputs of growing size; return the largest difference.
 
     The candidates come in the order of their size. The last one is tried first: where it agrees, all are
-    tried; where it does not, the smallest that fails is found and its numbers are made plainer.
+    tried; where it does not, the smallest that fails is found and its numbers are made plainer. Inputs that
+    are `hidden` are not shown in the counterexample.
     """
     candidates = list(candidates)
 
@@ -103,12 +106,37 @@ def require_agreement(
     got, expected = failure
     raise RefutedError(
         f"{what}: {describe_difference(got, expected)}",
-        inputs=inputs,
+        inputs={name: value for name, value in inputs.items() if name not in hidden},
         got=got,
         expected=expected,
         hint=hint,
         heat_map=None if draw is None else draw(inputs, got, expected),
     )
+
+
+def choose_convention(
+    candidates: Sequence[Inputs],
+    packings: Sequence[str | None],
+    conventions: Sequence[C],
+    run: Callable[[Inputs], Tensor],
+    expect: Callable[[Inputs, C], Tensor],
+) -> tuple[C, str | None, bool]:
+    """Return the convention and packing under which most inputs agree, and whether all do.
+
+    Of several the one with the smallest differences is taken. A mistake that short inputs do not show is so
+    not taken for another convention.
+    """
+    expected = [[expect(inputs, convention) for inputs in candidates] for convention in conventions]
+    best: tuple[tuple[int, float], C, str | None] | None = None
+    for packing in packings:
+        outputs = [run({**inputs, "packing": packing} if packing else inputs) for inputs in candidates]
+        for convention, right in zip(conventions, expected, strict=True):
+            apart = [relative(a, b) for a, b in zip(outputs, right, strict=True)]
+            points = (sum(x > TOLERANCE for x in apart), sum(apart))
+            if best is None or points < best[0]:
+                best = (points, convention, packing)
+    assert best is not None
+    return best[1], best[2], best[0][0] == 0
 
 
 def fit_exponent(sizes: Iterable[float], costs: Iterable[float]) -> float:

@@ -28,11 +28,13 @@ FORMS = {
     "training": "heedful.course.forms.training",
 }
 """The module that finds the operations of each suite in a student's file."""
+SCRIPTS = frozenset({"london-baseline"})
+"""Suites whose files may be scripts: importing one runs it, and it may end early."""
 
 
 def load_operations(path: Path, suite: str) -> dict[str, Operation]:
     """Import a file and return the operations of a suite that it has; none is a `UserError`."""
-    return find_operations(StudentFile(path), suite)
+    return find_operations(StudentFile(path, script=suite in SCRIPTS), suite)
 
 
 def find_operations(file: StudentFile, suite: str) -> dict[str, Operation]:

@@ -30,10 +30,10 @@ def main() -> None:
     source, sink = take_pipes()
     warnings.simplefilter("ignore")
     try:
-        from heedful.course.adapters import find_operations
+        from heedful.course.adapters import SCRIPTS, find_operations
         from heedful.course.student_file import StudentFile
 
-        file = StudentFile(arguments.file)
+        file = StudentFile(arguments.file, script=arguments.suite in SCRIPTS)
         send(sink, {"imported": True})
         functions = find_operations(file, arguments.suite)
         answer: dict[str, Any] = {"operations": {name: each.facts for name, each in functions.items()}}

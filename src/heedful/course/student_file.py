@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -51,25 +52,26 @@ class Operation:
 
 
 class StudentFile:
-    """An imported file with its functions and classes."""
+    """An imported file with its functions and classes; a `script` does its work when it is run."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, script: bool = False) -> None:
         self.path = Path(path).resolve()
         if str(self.path.parent) not in sys.path:
             sys.path.insert(0, str(self.path.parent))
-        self.module = import_file(self.path)
+        self.module = import_file(self.path, script)
         self.source = self.path.read_text("utf-8", errors="replace")
         adapters = self.path.parent / ADAPTERS
         self.adapters = import_file(adapters) if adapters.is_file() and adapters != self.path else self.module
 
     @classmethod
-    def from_source(cls, source: str, name: str) -> StudentFile:
+    def from_source(cls, source: str, name: str, *, script: bool = False) -> StudentFile:
         """Return a file that exists only as text; it is executed in this process."""
         file = cls.__new__(cls)
         file.path, file.source = Path(f"{name}.py"), source
         file.module = file.adapters = ModuleType(f"student_{re.sub(r'[^a-z0-9]', '_', name)}")
         sys.modules[file.module.__name__] = file.module
-        exec(compile(source, str(file.path), "exec"), vars(file.module))
+        with suppress(Exception, SystemExit) if script else nullcontext():
+            exec(compile(source, str(file.path), "exec"), vars(file.module))
         return file
 
     def adapter(self, operation: str) -> Callable[..., Any] | None:
@@ -118,15 +120,16 @@ class StudentFile:
         return None
 
 
-def import_file(path: Path) -> ModuleType:
-    """Import a Python file by its path."""
+def import_file(path: Path, script: bool = False) -> ModuleType:
+    """Import a Python file by its path; a script may end early, for example for want of its data."""
     name = re.sub(r"\W", "_", path.stem)
     specification = importlib.util.spec_from_file_location(f"student_{name}", path)
     if specification is None or specification.loader is None:
         raise ImportError(f"{path} cannot be imported: it is not a .py file")
     module = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
+    with suppress(Exception, SystemExit) if script else nullcontext():
+        specification.loader.exec_module(module)
     return module
 
 

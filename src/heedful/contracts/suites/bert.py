@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from heedful.contracts.asking import (
     TOLERANCE,
     Inputs,
     ask,
+    choose_convention,
     collect,
     difference,
     relative,
@@ -108,23 +110,20 @@ def check_agreement(subject: Subject, operation: str) -> str:
     if not names:
         unknown = ", ".join(facts.get("unknown", ())[:3])
         raise NotApplicable(f"the meaning of its parameters {unknown or '?'} is unknown")
-    packings = list(facts.get("packings") or [None])
-    heads = list_heads(operation, names)
-    probe = draw_input(2, 6, padding=2 if facts.get("masks", True) else 0)
-    apart = {
-        (style, head, packing): relative(keep_real(out, probe), keep_real(expect(probe, names, style, heads[head]), probe))
-        for packing in packings
-        for out in [run(subject, operation, {**probe, "packing": packing})]
-        for style in list_conventions(names)
-        for head in heads
-    }  # fmt: skip
-    style, head, packing = min(apart, key=lambda key: apart[key])
+    heads, masks = list_heads(operation, names), facts.get("masks", True)
+    candidates = [draw_input(*sizes, padding=int(sizes[0] > 1 and masks)) for sizes in LENGTHS]
+    (style, head), packing, _ = choose_convention(
+        candidates, list(facts.get("packings") or [None]), list(product(list_conventions(names), heads)),
+        lambda i: keep_real(run(subject, operation, i), i),
+        lambda i, choice: keep_real(expect(i, names, choice[0], heads[choice[1]]), i),
+    )  # fmt: skip
     largest = require_agreement(
-        [draw_input(*sizes, padding=int(sizes[0] > 1 and facts.get("masks", True))) | {"packing": packing} for sizes in LENGTHS],
+        [inputs | {"packing": packing} for inputs in candidates],
         lambda i: keep_real(run(subject, operation, i), i),
         lambda i: keep_real(expect(i, names, style, heads[head]), i),
         what=f"with the same parameters the output differs from transformers' BERT with {head}",
-    )  # fmt: skip
+        hidden=("parameters", "packing"),
+    )
     return f"agrees with transformers' BERT with {head} to {largest:.1g} (allowed {TOLERANCE:g})"
 
 

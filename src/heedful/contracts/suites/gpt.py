@@ -14,6 +14,7 @@ from heedful.contracts.asking import (
     TOLERANCE,
     Inputs,
     ask,
+    choose_convention,
     collect,
     difference,
     fit_exponent,
@@ -71,18 +72,15 @@ def reference(inputs: Inputs, names: list[str], convention: Convention) -> Tenso
     return predict_tokens(states, parameters)
 
 
-def choose_style(subject: Subject, names: list[str]) -> tuple[Convention, str | None]:
-    """Return the convention and the packing under which the model agrees best."""
-    inputs = draw_input(2, 6)
-    packings = list(facts_of(subject).get("packings") or [None])
-    expected = {c: reference(inputs, names, c) for c in list_conventions(names)}
-    apart = {
-        (c, p): relative(out, right)
-        for p in packings
-        for out in [run(subject, {**inputs, "packing": p})]
-        for c, right in expected.items()
-    }
-    return min(apart, key=lambda key: apart[key])
+def choose_style(subject: Subject, names: list[str]) -> tuple[Convention, str | None, bool]:
+    """Return the convention and the packing under which the model agrees best, and whether it does."""
+    return choose_convention(
+        [draw_input(*sizes) for sizes in LENGTHS],
+        list(facts_of(subject).get("packings") or [None]),
+        list_conventions(names),
+        lambda i: run(subject, i),
+        lambda i, convention: reference(i, names, convention),
+    )
 
 
 def check_shape(subject: Subject) -> str:
@@ -163,12 +161,13 @@ def check_positions(subject: Subject) -> str:
 def check_agreement(subject: Subject) -> str:
     """Give the model our parameters and compare with a GPT of the same parameters."""
     names = find_roles(subject)
-    convention, packing = choose_style(subject, names)
+    convention, packing, _ = choose_style(subject, names)
     largest = require_agreement(
         [draw_input(*sizes) | {"packing": packing} for sizes in LENGTHS],
         lambda i: run(subject, i),
         lambda i: reference(i, names, convention),
         what=f"with the same parameters the logits differ from GPT-2's ({convention})",
+        hidden=("parameters", "packing", "sizes"),
     )
     return f"agrees with GPT-2's forward pass ({convention}) to {largest:.1g} (allowed {TOLERANCE:g})"
 

@@ -76,10 +76,11 @@ def find_bugs(suite: str) -> tuple[Bug, ...]:
 
 def build_subject(source: str, suite: str, name: str = "twin") -> FunctionSubject:
     """Return a subject of this process from the source of a file that can be trusted."""
-    from heedful.course.adapters import find_operations
+    from heedful.course.adapters import SCRIPTS, find_operations
     from heedful.course.student_file import StudentFile
 
-    operations = find_operations(StudentFile.from_source(source, name), suite)
+    file = StudentFile.from_source(source, name, script=suite in SCRIPTS)
+    operations = find_operations(file, suite)
     return FunctionSubject(
         {name: each.function for name, each in operations.items()},
         {name: each.facts for name, each in operations.items()},
