@@ -142,7 +142,7 @@ class BaselineForm:
                     return None
             finally:
                 sys.argv = saved
-        raise NotApplicable("as a script it takes neither a file nor nothing")
+        raise RuntimeError("as a script it ends with an error, with the file's name and without")
 
     def execute(self) -> None:
         if self.file.path.is_file():
