@@ -21,7 +21,10 @@ class AdditiveAttention(nn.Module):
     def forward(self, q, k, v, causal=False):
         d = q.shape[-1]
         additive = make("additive", n_heads=1, d_head=d, max_len=64, scale=1.0)
-        additive.w1_q, additive.w1_k = nn.Parameter(self.w_q.weight.T[None]), nn.Parameter(self.w_k.weight.T[None])
+        additive.w1_q, additive.w1_k = (
+            nn.Parameter(self.w_q.weight.T[None]),
+            nn.Parameter(self.w_k.weight.T[None]),
+        )
         additive.w2 = nn.Parameter(self.w2.weight)
         return additive(q[:, None], k[:, None], v[:, None], Mask(causal=causal))[:, 0]
 

@@ -9,7 +9,13 @@ from heedful.models.heads import LanguageModel
 
 def read(vocab_size, n_embd, n_head, n_layer, block_size):
     return PRESETS["gpt-nano"].config.replace(
-        vocab_size=vocab_size, d_model=n_embd, n_heads=n_head, d_head=0, n_layers=n_layer, d_ff=4 * n_embd, max_len=block_size
+        vocab_size=vocab_size,
+        d_model=n_embd,
+        n_heads=n_head,
+        d_head=0,
+        n_layers=n_layer,
+        d_ff=4 * n_embd,
+        max_len=block_size,
     )
 
 
