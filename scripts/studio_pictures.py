@@ -9,6 +9,7 @@ Needs the extras `test` and `minilm`, and Chromium.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import re
 import shutil
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -28,25 +30,39 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 LABELS = 240
 LARGEST = 250_000
 """Bytes of a picture."""
+PATIENCE = 300_000
+"""Milliseconds that a busy machine may take for a page."""
 SIZE: Any = {"width": 1280, "height": 860}
 HEEDFUL = (sys.executable, "-m", "heedful")
 RUNS: dict[str, tuple[str, ...]] = {
-    "majority": ("adapt", "majority"),
-    "words": ("adapt", "tfidf"),
-    "minilm-head": ("adapt", "minilm", "--method", "head"),
-    "minilm-lora": ("adapt", "minilm", "--method", "lora", "--epochs", "3"),
+    "majority": ("adapt", "majority", "letters", "--score-test"),
+    "words": ("adapt", "tfidf", "letters", "--score-test"),
+    "minilm-head": ("adapt", "minilm", "letters", "--method", "head", "--score-test"),
+    "minilm-head-60": (
+        "adapt",
+        "minilm",
+        "letters",
+        "--method",
+        "head",
+        "--train-rows",
+        "60",
+        "--score-test",
+    ),
+    "writer": ("pretrain", "gpt-nano", "letters.txt", "--epochs", "40", "--block", "64"),
 }
-"""What is run on the letters, by the name of its folder."""
+"""What is run in the folder, by the name of the run."""
 
 
 def make_runs(folder: Path) -> None:
     """Make the runs that are not there yet."""
     write_letters(folder / "letters", LABELS)
+    with (folder / "letters" / "train.csv").open(encoding="utf-8", newline="") as file:
+        texts = [row["text"] for row in csv.DictReader(file)]
+    (folder / "letters.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     for name, words in RUNS.items():
-        out = folder / "runs" / name
-        if not out.is_dir():
-            command = (*words, str(folder / "letters"), "--out", str(out), "--score-test")
-            subprocess.run((*HEEDFUL, *command), check=True)
+        if not (folder / "runs" / name).is_dir():
+            command = (*HEEDFUL, *words, "--out", f"runs/{name}")
+            subprocess.run(command, cwd=folder, check=True)
 
 
 @contextmanager
@@ -69,24 +85,25 @@ def serve(folder: Path) -> Iterator[str]:
 
 def show_runs(page: Page, base: str) -> None:
     page.goto(f"{base}/runs")
-    for name in ("words", "minilm-lora"):
+    for name in ("words", "minilm-head"):
         page.get_by_role("checkbox", name=re.compile(f"Select .*{name}$")).check(timeout=60_000)
     page.get_by_role("button", name="Compare", exact=True).click()
-    page.wait_for_timeout(4000)
+    page.locator("#compared svg").first.wait_for(timeout=PATIENCE)
+    page.wait_for_timeout(1000)
 
 
 def show_try_it(page: Page, base: str) -> None:
     text = "Sir, the match on Sunday was a disgrace: the referee saw nothing and our striker was sent off."
-    page.goto(f"{base}/try-it#model=runs%2Fminilm-lora&other=runs%2Fwords")
-    page.get_by_role("textbox", name="Text").fill(text)
-    page.locator("#words .verdict, #words .shaded").first.wait_for(timeout=120_000)
-    page.locator("#other-answer .headline").wait_for(timeout=120_000)
+    page.goto(f"{base}/try-it#model=runs%2Fminilm-head&other=runs%2Fwords&text={quote(text)}")
+    page.locator("#words .verdict, #words .shaded").first.wait_for(timeout=PATIENCE)
+    page.locator("#other-answer .headline").wait_for(timeout=PATIENCE)
     page.wait_for_timeout(1500)
 
 
 def show_lab(page: Page, base: str) -> None:
     page.goto(f"{base}/lab#topic=copy&query=2.4,0.9")
-    page.locator("#finding").wait_for(timeout=120_000)
+    page.locator("#finding").wait_for(timeout=PATIENCE)
+    page.evaluate("document.querySelector('.topic:not([hidden]) .question').scrollIntoView()")
     page.wait_for_timeout(500)
 
 

@@ -71,7 +71,7 @@ def scaling(
         for name in (EXPLICIT, *names)
         if not causal or name == EXPLICIT or MECHANISMS[name].causal
     ]
-    for causal, name in track(jobs, "measuring"):
+    for causal, name in track(jobs, "measuring", len(jobs)):
         curves[causal][name] = measure_mechanism(name, causal, lengths, seconds)
     labeled = curves[False] | {f"{name}, causal": outcome for name, outcome in curves[True].items()}
     return Finding(

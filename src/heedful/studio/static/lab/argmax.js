@@ -79,7 +79,7 @@ export function build({ settings, change, run }) {
       areas: flat ? [{ corners: hull(settings.values), color: "var(--series-0)" }] : [],
       points: [
         ...settings.values.map((at, i) => ({ id: `v${i}`, name: `v${names[i].slice(1)}`, at, color: color(i), movable: true, size: 8, strong: i === best })),
-        { id: "soft", name: "softmax", at: soft, color: COLORS.softmax, hollow: true, size: 7 },
+        { id: "soft", name: "softmax", at: soft, color: COLORS.softmax, hollow: true, size: 7, below: true },
         { id: "hard", name: "", at: settings.values[best], color: COLORS.argmax, ring: true, size: 14 },
       ],
     });

@@ -94,7 +94,7 @@ export function build({ settings, change }) {
       points: [
         ...settings.values.map((at, i) => ({ id: `v${i}`, name: `v${sub(i + 1)}`, at, color: color(i), movable: true, size: 8, strong: settings.chosen.includes(i + 1) })),
         ...(fits ? [{ id: "t", name: "", at: fits.target, color: "var(--good)", ring: true, size: 13 }] : []),
-        ...(query ? [{ id: "c", name: "output", at: query.output, color: "var(--ink)", hollow: true, size: 7 }] : []),
+        ...(query ? [{ id: "c", name: "output", at: query.output, color: "var(--ink)", hollow: true, size: 7, below: true }] : []),
       ],
     });
     if (query) bars.draw(weightRows(query.weights, names), { most: 1 });

@@ -119,7 +119,7 @@ export function build({ settings, change }) {
         ...settings.values.map((at, i) => ({
           id: `v${i}`, name: `v${names[i].slice(1)}`, at, color: color(i), movable: true, size: 7 + 8 * weights[i], strong: i === key - 1,
         })),
-        { id: "c", name: "output", at: output, color: "var(--ink)", hollow: true, size: 7 },
+        { id: "c", name: "output", at: output, color: "var(--ink)", hollow: true, size: 7, below: true },
       ],
       segments: settings.values.map((at, i) => ({ from: output, to: at, color: color(i), wide: 0.5 + 5 * weights[i] })),
     });
