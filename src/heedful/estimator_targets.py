@@ -131,6 +131,8 @@ class NumberTargets(Targets):
 def read_column(y: Any, rows: int, estimator: str) -> Array:
     if y is None:
         raise ValueError(f"{estimator} requires y to be passed, but the target y is None")
+    if isinstance(y, list | tuple) and any(one is None or one != one for one in y):
+        raise ValueError(f"{estimator}: y has a missing value; leave those rows out")  # numpy writes "nan"
     column: Array = column_or_1d(y, warn=True)
     assert_all_finite(column, input_name="y")
     check_consistent_length(range(rows), column)

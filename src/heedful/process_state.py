@@ -54,7 +54,9 @@ def keep_process_state(*, uses_torch: bool = True) -> Iterator[None]:
             yield
     except UserError as error:
         if not prints_messages():
-            error.args = (name_keywords(str(error)),)
+            from heedful.data.notices import name_memory
+
+            error.args = (name_memory(name_keywords(str(error))),)
         raise
     finally:
         _guest.reset(token)

@@ -125,3 +125,11 @@ def test_what_is_no_kind_is_refused(data: tuple[list[str], list[set[str]], list[
     ):
         with pytest.raises(ValueError, match=line):
             estimator.fit(texts, y)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+@pytest.mark.parametrize("estimator", [heedful.TextClassifier, heedful.TextRegressor])
+def test_a_missing_answer_is_no_label(missing: Any, estimator: Any) -> None:
+    answers = ["a", "b", missing] if estimator is heedful.TextClassifier else [1.0, 2.0, missing]
+    with pytest.raises(ValueError, match="missing value"):
+        estimator(model="tfidf").fit(["one text", "another", "a third"], answers)

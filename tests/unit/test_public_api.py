@@ -294,3 +294,13 @@ def test_a_prompt_is_as_long_as_the_texts_unless_it_is_told(
     config.write_text(config.read_text().replace('["length=8"]', "[]"))
     assert load_run_config(run.folder).method_options == ("length=128",)  # type: ignore[union-attr]
     assert Run.open(run.folder).read_config()["adapt"]["method_options"] == ["length=128"]
+
+
+@pytest.mark.parametrize(("rows", "where"), [
+    (["a", "b"], "the data row 1: one column only"),
+    ({"train": {"text": ["a", "b"] * 9, "label": ["x", "y"] * 9}, "test": {"text": ["c"], "label": ["z"]}},
+     'test of the data row 1: label "z" is not in train'),
+])  # fmt: skip
+def test_messages_about_data_in_memory_do_not_name_its_copy(rows: Any, where: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"^{where}"):
+        heedful.adapt("tfidf", rows, out=tmp_path / "run")

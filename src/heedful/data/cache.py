@@ -27,6 +27,8 @@ MEMO_FROM_BYTES = 64 * 2**20
 SETTLED_NS = 3 * 10**9
 ABANDONED_SECONDS = 24 * 3600
 SEAL = "seal.json"
+MEMORY = "memory"
+"""The folder of data that came from memory."""
 
 _intact: set[tuple[str, int]] = set()
 

@@ -26,8 +26,6 @@ from heedful.paths import expand_path
 Table = Any
 """A table of pyarrow, which has no types."""
 
-MEMORY = "memory"
-"""The folder in the cache of data that came from memory."""
 ACCEPTED = (
     "a path or the name of a task, texts and labels, a data frame or Arrow table with columns such as text "
     "and label, a datasets.Dataset, or a dict with train, dev and test"
@@ -69,7 +67,7 @@ def materialize(data: Any, labels: Any = None, *, folder: str | Path | None = No
             pq.write_table(table, new / "data" / f"{name}.parquet" if name else new / "data.parquet")
 
     parent = None if folder is None else expand_path(folder).absolute()
-    entry = cache.build_once(MEMORY, key, fill, parent)
+    entry = cache.build_once(cache.MEMORY, key, fill, parent)
     return str(entry / ("data.parquet" if alone else "data"))
 
 

@@ -31,7 +31,6 @@ from heedful.data.named_tasks import TASKS, WORLD_PREFIX, Kind, TaskRules, find_
 from heedful.data.names import SPLIT_NAMES
 from heedful.data.notices import notify
 from heedful.data.readers import FORMATS, KINDS, is_data_file
-from heedful.data.sources import MEMORY
 from heedful.data.split_columns import describe_split_column, find_leaks
 from heedful.data.splits import Index, Mode, Split
 from heedful.data.store import ExampleStore, load_examples
@@ -237,7 +236,7 @@ def missing_path_error(name: str) -> UserError:
     """Return the error for a path that does not exist, with the nearest file or the missing folder."""
     path = expand_path(name)
     text = f"{shorten(name, 200)}: no such file or folder"
-    if path.is_relative_to(cache.get_cache_folder() / MEMORY):
+    if path.is_relative_to(cache.get_cache_folder() / cache.MEMORY):
         return UserError(f"{text}; it was made from data in Python: give that again")
     if not path.parent.is_dir():
         return UserError(f"{text}; there is no folder {path.parent}")
