@@ -130,6 +130,16 @@ def test_numbers_are_found_and_a_missing_one_is_a_bad_row(tmp_path: Path, caplog
     assert "a number per text (--kind number), because" in caplog.text
 
 
+def test_different_numbers_are_no_labels_and_huge_ones_are_not_learned(tmp_path: Path) -> None:
+    rows = "".join(f"text {n},{n}.5\n" for n in range(60))
+    path = write(tmp_path / "t.csv", f"text,score\n{rows}")
+    for kind in ("classify", "ordered"):
+        with pytest.raises(UserError, match="--kind number learns"):
+            load_task(path, kind=kind)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="line 62: 1e300 is too large"):
+        load_task(write(tmp_path / "h.csv", f"text,score\n{rows}again,1e300\n"))
+
+
 def test_stars_are_labels_unless_they_are_said_to_be_numbers_or_ordered(tmp_path: Path) -> None:
     rows = "".join(f"text {n},{10 - n % 9}\n" for n in range(36))
     path = write(tmp_path / "t.csv", f"text,stars\n{rows}")

@@ -70,9 +70,7 @@ def test_a_label_that_is_also_a_column_name_is_data(tmp_path: Path) -> None:
     assert len(examples(write(tmp_path / "train.csv", rows))) == 20
 
 
-@pytest.mark.parametrize(
-    "names", [("question", "passage"), ("premise", "hypothesis"), ("sentence1", "sentence2")]
-)
+@pytest.mark.parametrize("names", [("question", "passage"), ("sentence1", "sentence2"), ("text", "text2")])
 def test_pairs_are_found_by_name(tmp_path: Path, names: tuple[str, str]) -> None:
     path = tmp_path / "train.jsonl"
     rows = [{"idx": n, names[1]: f"second {n}", names[0]: f"first {n}", "label": n % 2} for n in range(9)]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Targets = npt.NDArray[Any]
 SAMPLE_VALUES = 20
+LARGEST_NUMBER = 1e30
+"""The squares of larger ones, and less, are infinite in float32."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +134,15 @@ def refuse_no_labels(path: Path, unit: str, index: LabelIndex) -> None:
 
 
 def refuse_constant(path: Path, unit: str, index: LabelIndex) -> None:
-    """Refuse a column that has the same number in every row."""
+    """Refuse a column that has the same number in every row, and numbers that networks cannot hold."""
     if not index.ids:
         raise UserError(f"{path} {unit} 1: no rows")
+    for name in index.ids:
+        if abs(float(name)) > LARGEST_NUMBER:
+            raise UserError(
+                f"{path} {unit} {index.line(name)}: {shorten(name, 30)} is too large a number to learn; "
+                f"numbers are at most {LARGEST_NUMBER:g}"
+            )
     if len(set(decode_numbers(index).tolist())) == 1:
         name = next(iter(index.ids))
         raise UserError(

@@ -161,6 +161,8 @@ def refuse_free_text(path: Path, unit: str, labels: LabelIndex) -> None:
     advice = "is it the right column (--label-column)? for free answers there is --objective answer"
     if with_comma and len(others) < classes / 10:
         name, advice = with_comma[-1], "numbers are written with a point, such as 2.5"
+    elif not others:
+        advice = "all are numbers, which --kind number learns as such"
     elif len(others) < classes / 10:
         name, advice = others[-1], "most are numbers: --kind number skips the rows with another label"
     raise UserError(
