@@ -22,6 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from heedful.errors import UserError
 from heedful.logs import prints_messages
+from heedful.paths import name_memory
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,8 +55,6 @@ def keep_process_state(*, uses_torch: bool = True) -> Iterator[None]:
             yield
     except UserError as error:
         if not prints_messages():
-            from heedful.data.notices import name_memory
-
             error.args = (name_memory(name_keywords(str(error))),)
         raise
     finally:

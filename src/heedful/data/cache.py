@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.paths import expand_path
+from heedful.paths import find_cache_folder
 from heedful.runs.files import umask, write_json
 from heedful.runs.json_files import read_json_if_intact
 
@@ -27,8 +27,6 @@ MEMO_FROM_BYTES = 64 * 2**20
 SETTLED_NS = 3 * 10**9
 ABANDONED_SECONDS = 24 * 3600
 SEAL = "seal.json"
-MEMORY = "memory"
-"""The folder of data that came from memory."""
 
 _intact: set[tuple[str, int]] = set()
 
@@ -42,10 +40,7 @@ def get_cache_folder() -> Path:
 
     It has texts of the user: a new one is for its owner alone; one that was made to be shared stays so.
     """
-    if chosen := os.environ.get("HEEDFUL_CACHE"):
-        folder = expand_path(chosen)
-    else:
-        folder = expand_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "heedful"
+    folder = find_cache_folder()
     with suppress(OSError):  # who writes there says what is wrong
         folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     return folder

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from heedful.data import cache
 from heedful.errors import one_line
 from heedful.logs import notice, warn
+from heedful.paths import name_memory
 
 _said: set[str] = set()
 _collections: list[list[str]] = []
@@ -23,17 +22,6 @@ def collect_notices() -> Iterator[list[str]]:
         yield notices
     finally:
         _collections.remove(notices)
-
-
-def name_memory(text: str) -> str:
-    """Return a message with "the data" in place of the cached file of data that came from memory."""
-    folder = re.escape(str(cache.get_cache_folder() / cache.MEMORY))
-    entry = rf"(?:{folder}|\S*[/\\]{cache.MEMORY})[/\\][0-9a-f]{{32}}[/\\]data"
-    return re.sub(
-        rf"{entry}(?:[/\\](\w+))?(?:\.parquet)?",
-        lambda found: f"{found[1]} of the data" if found[1] else "the data",
-        text,
-    )
 
 
 def notify(text: str, *, warning: bool = False) -> None:

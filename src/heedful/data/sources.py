@@ -21,7 +21,7 @@ import pyarrow as pa
 from heedful.data import cache
 from heedful.data.names import find_split
 from heedful.errors import UserError, shorten
-from heedful.paths import expand_path
+from heedful.paths import MEMORY, expand_path
 
 Table = Any
 """A table of pyarrow, which has no types."""
@@ -67,7 +67,7 @@ def materialize(data: Any, labels: Any = None, *, folder: str | Path | None = No
             pq.write_table(table, new / "data" / f"{name}.parquet" if name else new / "data.parquet")
 
     parent = None if folder is None else expand_path(folder).absolute()
-    entry = cache.build_once(cache.MEMORY, key, fill, parent)
+    entry = cache.build_once(MEMORY, key, fill, parent)
     return str(entry / ("data.parquet" if alone else "data"))
 
 

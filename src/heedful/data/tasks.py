@@ -37,7 +37,7 @@ from heedful.data.store import ExampleStore, load_examples
 from heedful.data.text_files import split_name
 from heedful.data.times import is_timed
 from heedful.errors import UserError, shorten, unknown
-from heedful.paths import expand_path
+from heedful.paths import MEMORY, expand_path
 from heedful.runs.directory import is_output
 
 NEAR = 0.75
@@ -236,7 +236,7 @@ def missing_path_error(name: str) -> UserError:
     """Return the error for a path that does not exist, with the nearest file or the missing folder."""
     path = expand_path(name)
     text = f"{shorten(name, 200)}: no such file or folder"
-    if path.is_relative_to(cache.get_cache_folder() / cache.MEMORY):
+    if path.is_relative_to(cache.get_cache_folder() / MEMORY):
         return UserError(f"{text}; it was made from data in Python: give that again")
     if not path.parent.is_dir():
         return UserError(f"{text}; there is no folder {path.parent}")
