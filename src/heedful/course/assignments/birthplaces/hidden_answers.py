@@ -16,7 +16,7 @@ def constant(train: list[str], dev: list[str]) -> float:
 
 CLAIMS = (
     claim_number(
-        "question 2",
+        "question 1",
         "The accuracy of a constant answer, chosen on train, is counted on dev.",
         "answer_constant",
         [
@@ -26,7 +26,7 @@ CLAIMS = (
         constant,
     ),
     claim_number(
-        "question 3",
+        "question 2",
         "All parameters of the model are counted.",
         "answer_parameters",
         [

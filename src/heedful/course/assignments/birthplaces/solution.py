@@ -43,21 +43,42 @@ class CharCorruptionDataset(Dataset):
         # END SOLUTION
 
 
-def answer_rate(step, warmup, total, peak):
-    """Question 1: return the learning rate of a step, counted from 0.
+def get_lr(step, warmup_steps, max_steps, max_lr):
+    """Return the learning rate of a step, counted from 0.
 
-    It rises linearly to `peak` at step `warmup`, then falls along half a cosine to 0 at step `total`, and stays 0.
+    It rises linearly and reaches `max_lr` with the last step of the warm-up, number warmup_steps - 1. Then it falls
+    along half a cosine to 0 at step `max_steps`, and stays 0.
     """
     # SOLUTION: three cases; what does a cosine do after half a turn?
-    if step < warmup:
-        return peak * step / warmup
-    progress = min(1.0, (step - warmup) / (total - warmup))
-    return peak * (1 + math.cos(math.pi * progress)) / 2
+    if step < warmup_steps:
+        return max_lr * (step + 1) / warmup_steps
+    progress = min(1.0, (step - warmup_steps) / (max_steps - warmup_steps))
+    return max_lr * (1 + math.cos(math.pi * progress)) / 2
+    # END SOLUTION
+
+
+def london_baseline(path, answer="London"):
+    """Return (total, correct): the questions of a file, and how many of them `answer` answers.
+
+    A line is a question, a tab and a place. A file without places has no score: (0, 0).
+    """
+    # SOLUTION: compare whole places; a blank line at the end is no question
+    total = correct = 0
+    with open(path, encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            if not line:
+                continue
+            _, tab, place = line.partition("\t")
+            if not tab:
+                return 0, 0
+            total += 1
+            correct += place == answer
+    return total, correct
     # END SOLUTION
 
 
 def answer_constant(train, dev):
-    """Question 2: return the accuracy on dev of always giving the most frequent answer of train.
+    """Question 1: return the accuracy on dev of always giving the most frequent answer of train.
 
     Both are lists of places. Of equally frequent ones the first in the alphabet is taken.
     """
@@ -69,7 +90,7 @@ def answer_constant(train, dev):
 
 
 def answer_parameters(vocabulary, block, layers, width):
-    """Question 3: return the number of parameters of the GPT of the course.
+    """Question 2: return the number of parameters of the GPT of the course.
 
     Embeddings of tokens and of positions; layers with attention (four linear layers with biases), two layer norms and
     two linear layers with biases of inner width 4 * width; a last layer norm; a head without bias, not tied.

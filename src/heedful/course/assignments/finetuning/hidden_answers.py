@@ -7,10 +7,6 @@ import math
 from heedful.contracts.suites.answers import claim_number
 
 
-def select(dev: list[float], test: list[float]) -> float:
-    return test[dev.index(max(dev))]
-
-
 CLAIMS = (
     claim_number(
         "question 1",
@@ -21,20 +17,13 @@ CLAIMS = (
     ),
     claim_number(
         "question 2",
-        "The setting is chosen on dev, and its test accuracy is reported.",
-        "answer_select",
-        [{"dev": [0.7, 0.8, 0.75], "test": [0.79, 0.74, 0.81]}, {"dev": [0.5, 0.4], "test": [0.45, 0.6]}],
-        select,
-    ),
-    claim_number(
-        "question 3",
         "Learning rates are uniform on a logarithmic scale.",
         "answer_draw_rate",
         [{"low": 1e-5, "high": 1e-3, "u": u} for u in (0.0, 0.25, 0.5, 1.0)],
         lambda low, high, u: low * (high / low) ** u,
     ),
     claim_number(
-        "question 4",
+        "question 3",
         "The interval of a share narrows with the root of the number of examples.",
         "answer_half_width",
         [{"accuracy": 0.8, "n": 1000}, {"accuracy": 0.5, "n": 64}],

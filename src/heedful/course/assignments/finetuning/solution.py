@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 
 class LoRALinear(nn.Module):
@@ -64,6 +65,38 @@ class Adapter(nn.Module):
         # END SOLUTION
 
 
+def train_epoch(model, loader, optimizer):
+    """Train for one epoch: a step per batch (x, y) of the loader, by cross-entropy; model(x) gives logits."""
+    # SOLUTION: the right mode; per batch the gradients of this batch alone, and a step
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    # END SOLUTION
+
+
+def evaluate(model, loader):
+    """Return the accuracy of the model on all examples of the loader."""
+    # SOLUTION: the right mode, no gradients, and a mean over examples instead of batches
+    model.eval()
+    right = total = 0
+    with torch.no_grad():
+        for x, y in loader:
+            right += int((model(x).argmax(-1) == y).sum())
+            total += len(y)
+    return right / total
+    # END SOLUTION
+
+
+def select_best(dev_scores, test_scores):
+    """Return the number of the epoch to keep, from 0, and the test score to report; higher is better."""
+    # SOLUTION: which of both lists may be looked at to choose?
+    best = max(range(len(dev_scores)), key=lambda i: dev_scores[i])
+    return best, test_scores[best]
+    # END SOLUTION
+
+
 def answer_lora_parameters(layers, width, rank):
     """Question 1: return how many parameters learn, if LoRA is on the query and value projections of all layers.
 
@@ -74,15 +107,8 @@ def answer_lora_parameters(layers, width, rank):
     # END SOLUTION
 
 
-def answer_select(dev, test):
-    """Question 2: return the test accuracy to report. dev[i] and test[i] are the accuracies of setting i."""
-    # SOLUTION: which of both lists may be looked at to choose?
-    return test[dev.index(max(dev))]
-    # END SOLUTION
-
-
 def answer_draw_rate(low, high, u):
-    """Question 3: return a learning rate from low to high for a uniform number u from 0 to 1, for a random search.
+    """Question 2: return a learning rate from low to high for a uniform number u from 0 to 1, for a random search.
 
     Every factor of ten is to be equally likely.
     """
@@ -92,7 +118,7 @@ def answer_draw_rate(low, high, u):
 
 
 def answer_half_width(accuracy, n):
-    """Question 4: return half of the width of a 95 % interval of an accuracy on n examples (normal approximation)."""
+    """Question 3: return half of the width of a 95 % interval of an accuracy on n examples (normal approximation)."""
     # SOLUTION: the standard error of a share, times 1.96
     return 1.96 * math.sqrt(accuracy * (1 - accuracy) / n)
     # END SOLUTION
