@@ -142,6 +142,8 @@ def test_wrong_files_say_what_is_wrong(empty: Served, new_tab: Any, tmp_path: Pa
     (tmp_path / "noise.xlsx").write_bytes(os.urandom(2000))
     give(page, tmp_path / "noise.xlsx")
     tab.wait("document.getElementById('problem').innerText.includes('noise.xlsx')", 30)
+    page = tab.open("/solve#solve=runs%2Fnowhere")
+    page.get_by_text('"runs/nowhere" is not in the folder of this studio').wait_for()
 
 
 @NEEDS_BROWSER

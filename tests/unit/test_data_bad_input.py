@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from heedful.data import load_task
+from heedful.data.notices import collect_notices
 from heedful.data.readers import MAX_ROW_BYTES
 from heedful.data.run_options import absolute_value
 from heedful.errors import UserError
@@ -639,3 +640,20 @@ def test_control_characters_in_data_never_reach_the_terminal(tmp_path: Path) -> 
         load_task(str(tmp_path))
     assert "\x1b" not in str(caught.value)
     assert r"\x1b]0;pwned\x07" in str(caught.value)
+
+
+@pytest.mark.parametrize("limit", [0, 64 * 2**20], ids=["in the cache", "in memory"])
+def test_each_row_that_is_left_out_is_kept_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    monkeypatch.setattr("heedful.data.store.IN_MEMORY_BYTES", limit)
+    path = tmp_path / "rows.csv"
+    path.write_bytes(GOOD + b",1\nthe same text,\n")
+    for _ in range(2):  # the second time from the cache
+        with collect_notices() as notices:
+            rows = load_task(str(path)).splits["train"].rows
+        assert [reason.partition(";")[0].removeprefix(f"{path} ") for reason in rows.bad_rows] == [
+            'line 22: empty text in column "text"',
+            'line 23: empty label in column "label"',
+        ]
+        assert sum("skipped 2 of 22 rows" in notice for notice in notices) == 1

@@ -149,7 +149,7 @@ class StudyFacts:
 
     @property
     def title(self) -> str:
-        title = re.sub(r"[^\s?]+", lambda word: shorten_word(word[0]), self.answer.title)
+        title = shorten_paths(self.answer.title)
         return f"{title} ({self.note})" if self.note else title
 
     def load_runs(self) -> list[RunFacts]:
@@ -238,6 +238,11 @@ def shorten_name(name: str) -> str:
         return path.stem
     is_path = path.is_absolute() or name.startswith((".", "~", "runs/", "studies/"))
     return path.name or name if is_path else name
+
+
+def shorten_paths(question: str) -> str:
+    """Shorten the words of a question that are paths."""
+    return re.sub(r"[^\s?]+", lambda word: shorten_word(word[0]), question)
 
 
 def shorten_word(word: str) -> str:

@@ -48,7 +48,7 @@ class SolutionReader:
             record = self.files.read(STUDY, lambda path: StudyFolder(path.parent).read())
             answer = self.files.read(ANSWER, lambda path: read_record(Answer, path))
         except UserError as error:
-            return {"name": self.name, "state": "failed", "reason": str(error)}
+            return describe_failure(self.name, str(error))
         activity = find_study_activity(self.path)
         state = self.decide_state(activity, child, answer)
         log = [] if child is None else self.children.read_log(child)
@@ -115,6 +115,12 @@ class SolutionReader:
             "tables": [as_json(table) for table in answer.tables],
             "chosen": str(answer.facts.get("chosen", "")),
         }
+
+
+def describe_failure(name: str, reason: str) -> dict[str, Any]:
+    """Return what the page shows of a solution that cannot be read."""
+    facts = {"name": name, "state": "failed", "reason": reason, "question": "", "source": "", "now": ""}
+    return {**facts, "log": [], "command": [], "answer": None, "spent": 0, "total": None}
 
 
 def as_json(table: Table) -> dict[str, Any]:

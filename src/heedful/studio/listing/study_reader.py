@@ -10,6 +10,7 @@ from pathlib import Path
 
 from heedful.errors import UserError
 from heedful.options.solve import SolveOptions
+from heedful.report.facts import shorten_paths
 from heedful.runs.answers import ANSWER, Answer
 from heedful.runs.directory import CHOSEN, STUDY
 from heedful.runs.json_files import read_json, read_record
@@ -62,7 +63,7 @@ class StudyReader:
             "solve" if is_solution else "study",
             "finished" if answer is not None and answer.finished else "stopped",
             method=record.kind,
-            question=answer.title if is_solution and answer is not None else record.question,
+            question=shorten_paths(answer.title if is_solution and answer is not None else record.question),
             changed=changed,
             runs=len(names),
             over=over,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from heedful.studio.listing.study_reader import SOLVE
 from heedful.studio.offers import iterate_folders
 from heedful.studio.pages.page import Page
 from heedful.studio.pages.runs import get_children, read_name
-from heedful.studio.solution import SolutionReader, list_solutions
+from heedful.studio.solution import SolutionReader, describe_failure, list_solutions
 from heedful.studio.uploads import FORMATS, name_data_file, store_data_file
 
 API, WORK = "/api/solve", "heedful.studio.work.solve"
@@ -168,16 +169,19 @@ async def end(request: Request) -> Response:
 async def follow_solution(request: Request) -> Response:
     name = request.query_params.get("name", "")
     folder, children = request.app.state.folder, get_children(request.app)
-    if name not in children.known:
-        folder.resolve(name)
-    return stream_events(follow(request.app, SolutionReader(folder, children, name)))
+    try:
+        if name not in children.known:
+            folder.resolve(name)
+    except UserError as error:  # a page cannot see why a stream of events is refused
+        return stream_events(follow(request.app, partial(describe_failure, name, str(error))))
+    return stream_events(follow(request.app, SolutionReader(folder, children, name).read))
 
 
-async def follow(app: Starlette, reader: SolutionReader) -> AsyncIterator[bytes]:
+async def follow(app: Starlette, read: Callable[[], dict[str, Any]]) -> AsyncIterator[bytes]:
     """Yield what a solution looks like, whenever that has changed."""
     last, quiet = b"", 0.0
     while not is_closing(app):
-        event = write_event(await run_in_threadpool(reader.read), "solution")
+        event = write_event(await run_in_threadpool(read), "solution")
         if event != last:
             last, quiet = event, 0.0
             yield event
