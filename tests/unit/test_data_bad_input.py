@@ -654,6 +654,6 @@ def test_each_row_that_is_left_out_is_kept_with_its_reason(
             rows = load_task(str(path)).splits["train"].rows
         assert [reason.partition(";")[0].removeprefix(f"{path} ") for reason in rows.bad_rows] == [
             'line 22: empty text in column "text"',
-            'line 23: empty label in column "label"',
+            'line 23: the label is missing in column "label"',
         ]
         assert sum("skipped 2 of 22 rows" in notice for notice in notices) == 1
