@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Literal
 
+from heedful.options.model_names import ENSEMBLE, LINEAR_MODELS
 from heedful.runs.schemas import Results, SplitResult
 
 Kind = Literal["run", "study", "solve"]
@@ -120,11 +121,15 @@ def describe_options(row: Row, config: Mapping[str, Any]) -> Row:
     command = str(config.get("command", ""))
     options = config.get(command)
     options = options if isinstance(options, Mapping) else {}
+    model = str(options.get("model", ""))
+    method = options.get("method") or ("" if command == "adapt" else options.get("objective"))
+    if model in (*LINEAR_MODELS, ENSEMBLE):
+        method = ""  # they have no methods
     task = str(options.get("task") or options.get("corpus") or options.get("data") or "")
     return replace(
         row,
         task=shorten_name(task) if task else "",
-        model=shorten_name(str(options.get("model", ""))),
-        method=str(options.get("method") or ("" if command == "adapt" else options.get("objective") or "")),
+        model=shorten_name(model),
+        method=str(method or ""),
         note=str(options.get("note") or ""),
     )

@@ -63,7 +63,7 @@ class RunReader:
             score = choose_score(results)
             answers = BEST in self.list_best() and config.get("command") == "adapt"
             row = replace(row, state="finished", score=score, seconds=results.seconds, answers=answers)
-            return replace(row, method=row.method or results.method, model=row.model or results.model)
+            return replace(row, model=row.model or results.model)
         endings: dict[str, State] = {FAILED: "failed", PRUNED: "pruned"}
         for file, state in endings.items():
             if file in listing.files:
