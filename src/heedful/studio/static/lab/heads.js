@@ -48,6 +48,7 @@ export function build({ settings, change }) {
     buttons.forEach((row, a) => row.forEach((one, b) => {
       one.style.setProperty("--share", `${Math.round((85 * values[a][b]) / most)}%`);
       one.setAttribute("aria-pressed", String(a === i && b === j));
+      one.tabIndex = a === i && b === j ? 0 : -1; // Tab leads to the chosen head, the arrow keys to the others
       one.title = `layer ${a + 1}, head ${b + 1}: ${say(values[a][b])}`;
       one.setAttribute("aria-label", one.title);
     }));
