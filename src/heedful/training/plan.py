@@ -12,6 +12,9 @@ from heedful.objectives.base import Ints
 from heedful.options.training import FIXED_SETTINGS, LoopOptions
 from heedful.training import schedules
 
+FEWEST_SCORED = 500
+"""Training rows that an evaluation scores in any case, if there are as many: fewer tell little."""
+
 
 class StepPlan:
     """Steps and epochs, as a pure function of the options and the lengths of the examples.
@@ -83,6 +86,23 @@ class StepPlan:
         if self.options.eval_every is not None:
             return done % self.options.eval_every == 0
         return step in self.epoch_ends
+
+    @property
+    def interval(self) -> int:
+        """The number of steps between two evaluations; the first of those where epochs differ."""
+        return self.options.eval_every or self.epoch_ends[0] - self.first
+
+    def count_scored_rows(self, dev_rows: int) -> int:
+        """Return how many training rows each evaluation scores, beside all rows of dev.
+
+        These are `--train-eval-rows`, or as many as make scoring a quarter of the run's time, but at least
+        `FEWEST_SCORED`. A row is scored in a third of the time in which it is trained on (a forward pass
+        without a backward pass), so that a quarter is reached with as many rows as are trained on between two
+        evaluations.
+        """
+        steps_per_epoch = self.epoch_ends[0] - self.first
+        between = round(len(self.batches.lengths) * self.interval / max(1, steps_per_epoch))
+        return min(self.options.train_eval_rows, max(FEWEST_SCORED, between - dev_rows))
 
     def rate_factor(self, step: int) -> float:
         """Return the factor of the learning rate; steps before the task have a schedule of their own."""
