@@ -9,7 +9,7 @@ from benchmarks import pretrain
 SMALL = {"ROWS": 4, "LENGTH": 8, "D_MODEL": 32, "LAYERS": 1, "HEADS": 2, "WARM": 1, "STEPS": 1}
 
 
-@pytest.mark.parametrize("side", ["heedful", "transformers", "roof"])
+@pytest.mark.parametrize("side", ["heedful", "transformers", "nanogpt", "roof"])
 def test_each_side_of_the_pretraining_benchmark_does_its_steps(
     side: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
