@@ -3,9 +3,9 @@
     python -m benchmarks.growth                     everything, up to sizes that take a few minutes
     python -m benchmarks.growth rows report --large
 
-Each size is a child process with one thread. Its processor time and its peak memory, less those of the
-smallest size, are fitted as size to a power: 1 is in proportion, 2 a square. What grows with a higher power
-than the case allows is marked. A case whose growth is smaller than what varies between processes is "flat".
+Each size is a child process with one thread. Its processor time, and its peak memory beyond what it had
+before, are read as size to a power between the two largest sizes: 1 is in proportion, 2 a square. What grows
+with a higher power than the case allows is marked; what hardly grows is "flat".
 
 rows        reading a task of N rows and tokenizing it (`load_task`, `tokenize`)
 length      a forward and backward pass of softmax attention over one text of N tokens
@@ -90,9 +90,9 @@ def measure(name: str, size: int) -> dict[str, float]:
         os.environ["HEEDFUL_CACHE"] = str(Path(folder) / "cache")
         do = work(Path(folder), size)
         forget_peak_memory()
-        start = time.process_time()
+        before, start = peak_memory_gb(), time.process_time()
         do()
-        return {"cpu": time.process_time() - start, "memory": peak_memory_gb()}
+        return {"cpu": time.process_time() - start, "memory": max(0.0, peak_memory_gb() - before)}
 
 
 def write_table(path: Path, rows: int, labels: int) -> Path:
@@ -176,11 +176,8 @@ def judge(name: str, sizes: tuple[int, ...], measured: list[dict[str, float]], k
 
 
 def fit_exponent(sizes: tuple[int, ...], values: list[float]) -> float:
-    """Return the slope between the logarithms of the two largest sizes, beyond the smallest one's value."""
-    grown = [max(value - values[0], 1e-9) for value in values[1:]]
-    if len(grown) < 2:
-        return math.log(values[-1] / values[0]) / math.log(sizes[-1] / sizes[0])
-    return math.log(grown[-1] / grown[-2]) / math.log(sizes[-1] / sizes[-2])
+    """Return the slope between the logarithms of the two largest sizes."""
+    return math.log(values[-1] / max(values[-2], 1e-9)) / math.log(sizes[-1] / sizes[-2])
 
 
 if __name__ == "__main__":

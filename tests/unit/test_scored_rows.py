@@ -12,7 +12,7 @@ import pytest
 
 from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
-from heedful.training import loop
+from heedful.training import run_log
 from heedful.training.plan import FEWEST_SCORED, StepPlan
 from heedful.training.train import train_run
 from tiny import make_model, make_task
@@ -49,7 +49,7 @@ def test_a_run_says_once_that_scoring_takes_long(
     )  # fmt: skip
     train_run(options)
     assert "scoring takes" not in capsys.readouterr().err
-    monkeypatch.setattr(loop, "SCORING_SECONDS", 0.0)
+    monkeypatch.setattr(run_log, "SCORING_SECONDS", 0.0)
     train_run(replace(options, out=tmp_path / "other"))
     said = capsys.readouterr().err
     assert said.count("scoring takes") == 1

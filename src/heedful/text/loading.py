@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -94,8 +95,10 @@ def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -
     with builds_from(path):
         backend = Backend.from_str(text)
     if backend.normalizer is not None and type(backend.normalizer).__name__ == "BertNormalizer":
-        stored = read_json_object(path)["normalizer"]
-        with builds_from(path):
+        with builds_from(
+            path
+        ):  # its own form is a line; reading the whole file again takes longer than a text
+            stored = json.loads(backend.normalizer.__getstate__())
             backend.normalizer = bert_normalizer(settings, stored)
     with builds_from(path):  # what loads may still fail on its first text
         backend.encode("a", "a")

@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from heedful.data.random import key, stream
 from heedful.errors import UserError
 from heedful.inference.devices import autocast
-from heedful.logs import notice
 from heedful.objectives import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.base import Ints
 from heedful.options.training import LoopOptions
@@ -34,7 +33,7 @@ from heedful.training import checkpoint, optimizers
 from heedful.training.checkpoint import TrainingState
 from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.distributed import GradientExchange, agree_on_stop
-from heedful.training.plan import StepPlan
+from heedful.training.plan import StepPlan, count_dev
 from heedful.training.ranks import Ranks, current_ranks
 from heedful.training.run_log import RunLog
 from heedful.training.running_losses import RunningLosses
@@ -44,8 +43,6 @@ from heedful.training.sparse_embeddings import use_occurring_rows
 from heedful.training.trackers import Tracker
 
 CHECKPOINT_SECONDS = 300.0
-SCORING_SHARE, SCORING_SECONDS = 0.25, 10.0
-"""The share of the time, and the seconds, from which on a run says how much of it scoring takes."""
 LEAST_SECONDS = 1.0
 """An evaluation that found nothing better is not worth a checkpoint so soon after another."""
 COLLECT_EVERY = 20
@@ -96,12 +93,8 @@ class Loop:
         self.log = RunLog(self.run, self.trackers, self.on_row)
         self.losses = RunningLosses(self.objective, self.ranks)
         order = stream(o.seed, "train rows scored").permutation(len(self.objective.train_lengths()))
-        lengths = getattr(self.objective, "lengths", None)
-        dev = lengths.get("dev", ()) if isinstance(lengths, dict) else ()
-        self.train_rows: Ints = np.sort(order[: self.plan.count_scored_rows(len(dev))])
+        self.train_rows: Ints = np.sort(order[: self.plan.count_scored_rows(count_dev(self.objective))])
         """The training rows that evaluations score."""
-
-        self.scoring_seconds, self.told_of_scoring = 0.0, False
 
     def train(self, *, resume: bool = False) -> TrainingState:
         """Train to the end, or to a signal; afterwards the model has its best weights."""
@@ -145,10 +138,9 @@ class Loop:
                 self.write_running()
             worth_saving = False
             if plan.evaluates_after(state.step):
-                best, before = state.best_step, time.monotonic()
-                self.evaluate_and_select()
+                best = state.best_step
+                self.log.watch_scoring(self.evaluate_and_select, state, plan.interval)
                 state.seconds = (now := time.monotonic()) - start
-                self.tell_of_scoring(now - before)
                 self.log.write_timing(state)
                 ended = state.step == plan.total or state.stopped_early
                 worth_saving = ended or state.best_step != best or now - saved > LEAST_SECONDS
@@ -163,19 +155,6 @@ class Loop:
             if asked:
                 reached = f"stopped by {asked.name} after step {state.step} of {plan.total}"
                 raise StoppedError(f"{reached}; the same command with --resume continues", asked)
-
-    def tell_of_scoring(self, seconds: float) -> None:
-        """Say once that scoring takes more than a quarter of the time, where that is worth a change."""
-        self.scoring_seconds += seconds
-        share = self.scoring_seconds / max(self.state.seconds, 1e-9)
-        if self.told_of_scoring or share <= SCORING_SHARE or self.scoring_seconds < SCORING_SECONDS:
-            return
-        self.told_of_scoring = True
-        if self.ranks.first:
-            notice(
-                f"scoring takes {share:.0%} of the time so far; --eval-every {2 * self.plan.interval} "
-                "or fewer --train-eval-rows shorten it"
-            )
 
     def choose_examples(self, step: int) -> Ints:
         return self.plan.examples_of(step)[1]

@@ -16,6 +16,12 @@ FEWEST_SCORED = 500
 """Training rows that an evaluation scores in any case, if there are as many: fewer tell little."""
 
 
+def count_dev(objective: Objective) -> int:
+    """Return the number of rows of dev, where the objective has the lengths of its texts."""
+    lengths = getattr(objective, "lengths", None)
+    return len(lengths["dev"]) if isinstance(lengths, dict) and "dev" in lengths else 0
+
+
 class StepPlan:
     """Steps and epochs, as a pure function of the options and the lengths of the examples.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from heedful.errors import UserError
-from heedful.logs import warn
+from heedful.logs import notice, warn
 from heedful.runs.directory import Run
 from heedful.runs.files import JsonLines
 from heedful.runs.schemas import Metrics, Timing
@@ -18,6 +19,9 @@ from heedful.training import checkpoint
 from heedful.training.checkpoint import TrainingState
 from heedful.training.ranks import Ranks
 from heedful.training.trackers import Tracker
+
+SCORING_SHARE, SCORING_SECONDS = 0.25, 10.0
+"""The share of the time, and the seconds, from which on a run says how much of it scoring takes."""
 
 
 class RunLog:
@@ -29,6 +33,7 @@ class RunLog:
         self.run, self.trackers, self.on_row = run, trackers, on_row
         self.metrics: JsonLines | None = None
         self.timing: JsonLines | None = None
+        self.scoring_seconds, self.told_of_scoring = 0.0, False
 
     @contextmanager
     def open(self, state: TrainingState) -> Iterator[None]:
@@ -39,6 +44,22 @@ class RunLog:
         ):
             yield
         self.metrics = self.timing = None
+
+    def watch_scoring(self, score: Callable[[], None], state: TrainingState, interval: int) -> None:
+        """Score, and say once that it takes more than a quarter of the time, where that is worth a change."""
+        start = time.monotonic()
+        score()
+        seconds = time.monotonic() - start
+        self.scoring_seconds += seconds
+        share = self.scoring_seconds / max(state.seconds + seconds, 1e-9)
+        if self.told_of_scoring or share <= SCORING_SHARE or self.scoring_seconds < SCORING_SECONDS:
+            return
+        self.told_of_scoring = True
+        if self.metrics is not None:
+            notice(
+                f"scoring takes {share:.0%} of the time so far; --eval-every {2 * interval} or fewer "
+                "--train-eval-rows shorten it"
+            )
 
     def write(self, row: Metrics) -> None:
         if self.metrics is None:
