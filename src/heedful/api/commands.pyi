@@ -283,7 +283,8 @@ def adapt(
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
-        Number of training rows to score at each evaluation; 0 for none.
+        Largest number of training rows to score at each evaluation; 0 for none. More than 500 are scored only
+        if that takes less than a quarter of the time.
     seed
         Seed of everything random.
     device
@@ -568,7 +569,8 @@ def pretrain(
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
-        Number of training rows to score at each evaluation; 0 for none.
+        Largest number of training rows to score at each evaluation; 0 for none. More than 500 are scored only
+        if that takes less than a quarter of the time.
     seed
         Seed of everything random.
     device
@@ -835,7 +837,8 @@ def search(
     metric
         Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     train_eval_rows
-        Number of training rows to score at each evaluation; 0 for none.
+        Largest number of training rows to score at each evaluation; 0 for none. More than 500 are scored only
+        if that takes less than a quarter of the time.
     seed
         Seed of everything random.
     device
@@ -1140,7 +1143,8 @@ def compare(
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
-        Number of training rows to score at each evaluation; 0 for none.
+        Largest number of training rows to score at each evaluation; 0 for none. More than 500 are scored only
+        if that takes less than a quarter of the time.
     seed
         Seed of everything random.
     device
@@ -1435,7 +1439,8 @@ def labels(
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
-        Number of training rows to score at each evaluation; 0 for none.
+        Largest number of training rows to score at each evaluation; 0 for none. More than 500 are scored only
+        if that takes less than a quarter of the time.
     seed
         Seed of everything random.
     device
@@ -1731,7 +1736,8 @@ def optimizers(
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
-        Number of training rows to score at each evaluation; 0 for none.
+        Largest number of training rows to score at each evaluation; 0 for none. More than 500 are scored only
+        if that takes less than a quarter of the time.
     seed
         Seed of everything random.
     device
