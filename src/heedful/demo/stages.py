@@ -386,12 +386,10 @@ def arm_facts(
     results = [outcome.results for outcome in runs if outcome.results is not None]
     if not results or score is None:
         return facts
-    value, low, high = score
+    interval = dict(zip(("accuracy", "low", "high"), score, strict=True))
     simple = [run.splits["test"].baselines or {} for run in results]
     return facts | {
-        "accuracy": value,
-        "low": low,
-        "high": high,
+        **interval,
         "lr": runs[0].configuration.settings["lr"],
         "seeds": len(runs),
         "trained": results[0].trainable_parameters,
