@@ -24,7 +24,7 @@ from heedful.course.grade_one import Result
 from heedful.course.new import write_assignment
 
 FILE = "attention.py"
-LIMITS = "[limits]\nseconds = 60\ncall_seconds = 6\nmemory_mib = 1500\nprocesses = 24\nhome_mib = 32\n"
+LIMITS = "[limits]\nseconds = 90\ncall_seconds = 8\nmemory_mib = 1500\nprocesses = 24\nhome_mib = 32\n"
 DOT, ADDITIVE, MODULE = "Dot-product attention", "Additive attention", "Causal self-attention with heads"
 HIDDEN = "Dot-product attention on other inputs"
 QUESTIONS = ("Questions 1 to 5", "Questions 6 and 7")
