@@ -22,7 +22,7 @@ class Kind:
     file: str
     spoil: Spoil
     calls: tuple[tuple[str, ...], ...]
-    count: int = 30
+    count: int = 22
 
     @property
     def name(self) -> str:
@@ -34,33 +34,33 @@ PREDICT = (("predict", "{folder}", TEXT),)
 REPORT = (("report", "{folder}", "--out", "{folder}/report.html"),)
 TOKENIZE = (("python", "tokenize", "{folder}", TEXT),)
 KINDS = (
-    Kind("bert", "config.json", spoil_json, INSPECT, 60),
-    Kind("full/best", "config.json", spoil_json, (("python", "load", "{folder}", "classify"),), 40),
+    Kind("bert", "config.json", spoil_json, INSPECT, 45),
+    Kind("full/best", "config.json", spoil_json, (("python", "load", "{folder}", "classify"),), 25),
     Kind("bert", "model.safetensors", spoil_bytes, INSPECT),
     Kind("shards", "model.safetensors.index.json", spoil_json, INSPECT),
-    Kind("binary", "pytorch_model.bin", spoil_bytes, INSPECT),
-    Kind("bert", "tokenizer.json", spoil_json, TOKENIZE, 50),
+    Kind("binary", "pytorch_model.bin", spoil_bytes, INSPECT, 30),
+    Kind("bert", "tokenizer.json", spoil_json, TOKENIZE, 30),
     Kind("bert", "tokenizer_config.json", spoil_json, TOKENIZE),
     Kind("bert", "special_tokens_map.json", spoil_json, TOKENIZE),
-    Kind("lora", "best/heedful.json", spoil_json, PREDICT, 40),
-    Kind("lora", "best/adapter_config.json", spoil_json, PREDICT, 40),
+    Kind("lora", "best/heedful.json", spoil_json, PREDICT, 25),
+    Kind("lora", "best/adapter_config.json", spoil_json, PREDICT, 25),
     Kind("lora", "best/adapter_model.safetensors", spoil_bytes, PREDICT, 20),
-    Kind("tfidf", "best/linear.json", spoil_json, PREDICT, 40),
+    Kind("tfidf", "best/linear.json", spoil_json, PREDICT, 25),
     Kind("tfidf", "best/model.safetensors", spoil_bytes, PREDICT, 20),
     Kind("full", "config.toml", spoil_toml, (("python", "config", "{folder}"), *PREDICT), 30),
-    Kind("full", "results.json", spoil_json, REPORT, 25),
-    Kind("full", "checks.json", spoil_json, REPORT, 12),
-    Kind("full", "env.json", spoil_json, REPORT, 12),
+    Kind("full", "results.json", spoil_json, REPORT, 18),
+    Kind("full", "checks.json", spoil_json, REPORT, 10),
+    Kind("full", "env.json", spoil_json, REPORT, 10),
     Kind("full", "metrics.jsonl", spoil_rows, REPORT, 10),
-    Kind("full", "timing.jsonl", spoil_rows, REPORT, 12),
-    Kind("full", "predictions_dev.jsonl", spoil_rows, REPORT, 15),
-    Kind("pretrain", "results.json", spoil_json, REPORT, 12),
-    Kind("search", "study.json", spoil_json, REPORT, 15),
-    Kind("search", "answer.json", spoil_json, REPORT, 12),
+    Kind("full", "timing.jsonl", spoil_rows, REPORT, 10),
+    Kind("full", "predictions_dev.jsonl", spoil_rows, REPORT, 10),
+    Kind("pretrain", "results.json", spoil_json, REPORT, 10),
+    Kind("search", "study.json", spoil_json, REPORT, 10),
+    Kind("search", "answer.json", spoil_json, REPORT, 10),
     Kind("half-full", "checkpoints/{step}/progress.json", spoil_json, (("python", "checkpoint", "{folder}"),)),
     Kind("half-full", "checkpoints/{step}/weights.pt", spoil_bytes, (("python", "checkpoint", "{folder}"),), 15),
     Kind("ensemble", "best/ensemble.json", spoil_json, (("python", "ensemble", "{folder}"),)),
-    Kind("task", "train.csv", spoil_table, (("data", "show", "{folder}"),), 40),
+    Kind("task", "train.csv", spoil_table, (("data", "show", "{folder}"),), 25),
     Kind("rows", "rows.jsonl", spoil_rows, (("data", "show", "{folder}/rows.jsonl"),)),
     Kind("rows", "rows.parquet", spoil_bytes, (("data", "show", "{folder}/rows.parquet"),), 15),
     Kind("recipe", "recipe.toml", spoil_toml, (("python", "recipe", "{folder}/recipe.toml"),)),

@@ -57,9 +57,11 @@ def spoil_json(rng: random.Random, content: bytes) -> bytes:
             holder[key] = "@LITERAL@"
             literal = rng.choice(LITERALS)
         elif action < 0.35 and isinstance(holder, dict):
-            holder[rng.choice(("x", "", "../x", "\ud800", "a" * 3000, "1"))] = rng.choice(ODD_VALUES)
+            holder[rng.choice(("x", "", "../x", "\ud800", "a" * 3000, "1"))] = copy.deepcopy(
+                rng.choice(ODD_VALUES)
+            )
         else:
-            holder[key] = rng.choice(ODD_VALUES)
+            holder[key] = copy.deepcopy(rng.choice(ODD_VALUES))
     text = json.dumps(value)
     if literal is not None:
         text = text.replace('"@LITERAL@"', literal)

@@ -55,8 +55,17 @@ def ensemble(folder: str) -> None:
     read_thresholds(Path(folder) / "best")
 
 
+def often(*arguments: str) -> int:
+    """Run a command whose runs write a checkpoint after every step."""
+    from heedful.cli import main
+    from heedful.training import loop
+
+    loop.CHECKPOINT_SECONDS = 0.0
+    return main(list(arguments))
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    one.__name__: one for one in (load, tokenize, config, recipe, checkpoint, ensemble)
+    one.__name__: one for one in (load, tokenize, config, recipe, checkpoint, ensemble, often)
 }
 
 
@@ -65,8 +74,7 @@ def call(name: str, arguments: list[str]) -> int:
     from heedful.errors import UserError
 
     try:
-        FUNCTIONS[name](*arguments)
+        return int(FUNCTIONS[name](*arguments) or 0)
     except UserError as error:
         print(f"heedful: {error}", file=sys.stderr)
         return 2
-    return 0

@@ -24,6 +24,9 @@ HOSTILE = [
     "https://example.com/beacon.png",
     "datum.value]; window.hacked = 6; [",
     "',window.hacked=7,'",
+    '{"signal": "window.hacked = 8"}',
+    '=HYPERLINK("javascript:window.hacked=9")',
+    "toString['constructor']('window.hacked=10')()",
 ]
 
 
