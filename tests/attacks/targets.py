@@ -64,8 +64,36 @@ def often(*arguments: str) -> int:
     return main(list(arguments))
 
 
+WRITES = ("open", "os.mkdir", "os.rename", "os.link", "os.truncate")
+
+
+def failing(number: str, error: str, folder: str, *arguments: str) -> int:
+    """Run a command in which one call that writes below a folder fails, as on a disk that is full or gone."""
+    import errno
+    import os
+
+    from heedful.cli import main
+
+    count, code = 0, getattr(errno, error)
+
+    def watch(event: str, details: tuple[Any, ...]) -> None:
+        nonlocal count
+        if event not in WRITES or not str(details[0]).startswith(folder):
+            return
+        flags = details[2] if event == "open" else os.O_WRONLY
+        if isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            count += 1
+            if count == int(number):
+                raise OSError(code, os.strerror(code), details[0])
+
+    sys.addaudithook(watch)
+    status = main(list(arguments))
+    print(f"writes {count}")
+    return status
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    one.__name__: one for one in (load, tokenize, config, recipe, checkpoint, ensemble, often)
+    one.__name__: one for one in (load, tokenize, config, recipe, checkpoint, ensemble, often, failing)
 }
 
 

@@ -134,7 +134,7 @@ def test_hostile_text_stays_text(browser: Tab, tmp_path: Path) -> None:
         with page.details(text):
             page.text(text)
     for start in range(len(HOSTILE)):
-        for chart in all_charts(HOSTILE[start:] + HOSTILE[:start]):
+        for chart in all_charts((HOSTILE[start:] + HOSTILE[:start])[:10]):
             page.figure(chart, caption=HOSTILE[start])
     browser.open(write(tmp_path, page))
     for index in range(4):
