@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -218,26 +219,34 @@ def test_what_a_run_writes_appears_without_drawing_other_rows_again(made: Served
 def test_a_run_is_stopped_and_continued_from_the_page(
     studio_folder: Path, tmp_path: Path, new_tab: Any
 ) -> None:
-    words = ["adapt", str(studio_folder / "models" / "tiny"), str(studio_folder / "data"), "--epochs", "400"]
+    words = ["adapt", str(studio_folder / "models" / "tiny"), str(studio_folder / "data"), "--epochs", "2000"]
     words += ["--eval-every", "40", "--lr", "1e-3", "--out", str(tmp_path / "long"), "--threads", "1"]
     running = subprocess.Popen(
         [sys.executable, "-m", "heedful", *words], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
+    started: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for served in serve(tmp_path):
             tab = new_tab(served=served)
             page = open_runs(tab)
+            started = served.app.state.children.started
             page.get_by_role("button", name="Stop long").click(timeout=90_000)
             page.get_by_text("long: It writes a checkpoint, then it stops.").wait_for()
             assert running.wait(timeout=60) == 75
+            before = len(Run(tmp_path / "long").read_metrics())
             page.get_by_role("button", name="Resume long").click(timeout=60_000)
-            tab.wait("document.querySelector('#rows tr').className.includes('running')", 90)
-            child = served.app.state.children.known["long"]
-            assert child.runs
-            tab.wait("document.querySelector('#rows tr').className.includes('finished')", 120)
-            assert Run(tmp_path / "long").read_metrics()[-1].epoch == 400
+            tab.wait("document.querySelector('#rows tr').className.includes('running')", 120)
+            end = time.monotonic() + 120
+            while len(Run(tmp_path / "long").read_metrics()) <= before:
+                assert time.monotonic() < end
+                time.sleep(0.2)
+            child = started["long"]
+            assert child.poll() is None
+            child.terminate()
+            assert child.wait(timeout=60) == 75
     finally:
-        running.kill()
+        for process in (running, *started.values()):
+            process.kill()
 
 
 @NEEDS_BROWSER
