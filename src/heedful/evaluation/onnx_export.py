@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from heedful import __version__, checkpoints
+from heedful.checkpoints.hub_reader import silence_transformers
 from heedful.errors import UserError
 from heedful.evaluation.kind_scorer import name_set
 from heedful.evaluation.metrics import find_metric
@@ -351,7 +352,8 @@ def make_pipeline(run: Run, predictor: ClassifierPredictor) -> Labels | None:
     folder = tempfile.mkdtemp()
     try:
         checkpoints.export(predictor.model, folder, tokenizer=run.best)
-        call = pipeline("text-classification", model=folder, device="cpu")
+        with silence_transformers():
+            call = pipeline("text-classification", model=folder, device="cpu")
     finally:
         shutil.rmtree(folder)
     limits: dict[str, Any] = {"truncation": True, "max_length": predictor.max_len}
