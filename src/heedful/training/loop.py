@@ -132,8 +132,8 @@ class Loop:
                 raise UserError(f"{self.run.path}: another process has taken this run over")
             self.step(state.step)
             state.step += 1
-            bar.advance(1, self.losses.describe(state, self.metric.title))
             state.seconds = (now := time.monotonic()) - start
+            bar.advance(1, self.losses.describe(state, self.metric.title))
             if state.step == self.objective.first_steps:
                 self.write_running()
             worth_saving = False
