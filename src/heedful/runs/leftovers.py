@@ -16,8 +16,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import psutil
-
 TEMPORARY, FORMER = ".tmp", ".former"
 OWNED = re.compile(r"\..*\.(?P<pid>\d+)-(?:(?P<machine>[0-9a-f]{6})-)?[0-9a-f]{8}\.tmp")
 """A temporary name; those of older versions do not name the machine."""
@@ -39,6 +37,8 @@ def is_abandoned(path: Path) -> bool:
     if match is None:
         return False
     if match["machine"] == machine_mark():
+        import psutil
+
         return not psutil.pid_exists(int(match["pid"]))
     try:
         return time.time() - path.lstat().st_mtime > DAY

@@ -6,8 +6,6 @@ import platform
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 
 def machine_name() -> str:
     """Name this machine, and on it the space in which process numbers count."""
@@ -29,6 +27,8 @@ def process_name(number: int) -> str:
         pass
     if Path("/proc/self").exists():
         return ""
+    import psutil  # only where there is no /proc
+
     try:
         process = psutil.Process(number)
         gone = process.status() == psutil.STATUS_ZOMBIE
