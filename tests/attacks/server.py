@@ -48,6 +48,9 @@ def run_child(request: dict[str, Any], channel: int) -> None:
     limit = size + int(request["megabytes"]) * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if "cpu" in request:
+        seconds = int(request["cpu"]) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     answers = []
     try:
         for arguments in request["calls"]:

@@ -88,14 +88,26 @@ class Trials:
                     faults[name] = fault
         return faults
 
-    def run(self, *calls: Sequence[object], seconds: float = 20, megabytes: int = 1500, **more: Any) -> Trial:
-        """Run one or several commands in a child; `more` may be its `folder` and its `environment`."""
+    def run(
+        self,
+        *calls: Sequence[object],
+        seconds: float = 20,
+        megabytes: int = 1500,
+        kill_after: float | None = None,
+        **more: Any,
+    ) -> Trial:
+        """Run one or several commands in a child; `more` may be its `folder` and its `environment`.
+
+        It may compute for `seconds`, and wait for longer, since the machine may be busy; it is killed after
+        `kill_after` seconds, or if it hangs.
+        """
         process = self.start()
         assert process.stdin is not None
         assert process.stdout is not None
         request = {
             "calls": [[str(a) for a in call] for call in calls],
-            "seconds": seconds,
+            "cpu": seconds,
+            "seconds": 60 + 6 * seconds if kill_after is None else kill_after,
             "megabytes": megabytes,
         }
         print(json.dumps({**request, **more}), file=process.stdin, flush=True)

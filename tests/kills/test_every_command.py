@@ -124,7 +124,7 @@ def check_kills(command: Command, kills: int, rng: random.Random, place: Path, t
     for number in range(kills):
         out = place / f"{name}-{rng.getrandbits(40)}{suffix}"
         moment = rng.uniform(0, took)
-        first = trials.run(command.call(out), seconds=moment, **limits)
+        first = trials.run(command.call(out), kill_after=moment, **limits)
         killed += first.ended == "timeout"
         begun = out.exists() and any(out.iterdir()) if out.is_dir() or not out.exists() else True
         if not command.again and command.name in ("export", "report") and begun:

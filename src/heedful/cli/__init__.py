@@ -9,7 +9,9 @@ import errno
 import io
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -170,6 +172,7 @@ def error_line(error: CycloptsError) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status. Tests call this in-process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    own = argv is None  # this process is the command's
     end = arguments.index("--") if "--" in arguments else len(arguments)  # what follows is text
     debug = DEBUG in arguments[:end]
     arguments = [one for i, one in enumerate(arguments) if one != DEBUG or i >= end]
@@ -180,11 +183,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "HEEDFUL_JOB" in os.environ:
             from heedful.launch.slurm.batch_job import BatchJob
 
-            return BatchJob.from_environment().run(lambda: attempt(arguments, debug))
-        return attempt(arguments, debug)[0]
+            return BatchJob.from_environment().run(lambda: attempt(arguments, debug, own))
+        return attempt(arguments, debug, own)[0]
 
 
-def attempt(arguments: list[str], debug: bool = False) -> tuple[int, BaseException | None]:
+def attempt(arguments: list[str], debug: bool = False, own: bool = False) -> tuple[int, BaseException | None]:
     """Run one command; return the exit status, and the error that ended it, if any."""
     from cyclopts import CycloptsError
 
@@ -205,6 +208,10 @@ def attempt(arguments: list[str], debug: bool = False) -> tuple[int, BaseExcepti
         fail(error_line(error))
         return STATUS_USER_ERROR, UserError(error_line(error))
     except KeyboardInterrupt as error:
+        if own and threading.current_thread() is threading.main_thread():
+            signal.signal(
+                signal.SIGINT, signal.SIG_IGN
+            )  # a second one, while the process ends, says nothing new
         fail("interrupted")
         return STATUS_INTERRUPTED, error
     except BrokenPipeError:

@@ -23,14 +23,17 @@ SECRET = re.compile(r"token|secret|passw|credential|api.?key|authorization|beare
 TOKEN = re.compile(r"\b(hf_\w{8,}|sk-[\w-]{8,}|gh[pousr]_\w{8,}|wandb_v1_\w{8,}|[0-9a-f]{40})\b")
 """What tokens of the Hub, of trackers and of code hosts look like."""
 PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
-NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|std::bad_alloc|out of memory", re.IGNORECASE)
+NO_MEMORY = re.compile(
+    r"can(?:no|')t allocate memory|failed to map segment|not enough memory|std::bad_alloc|out of memory",
+    re.IGNORECASE,
+)
 LONGEST_REPORT = 200_000
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an allocation failed: Python has a class for that, torch's allocators have messages."""
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError | OSError) and NO_MEMORY.search(str(error)) is not None
+        isinstance(error, RuntimeError | OSError | ImportError) and NO_MEMORY.search(str(error)) is not None
     )
 
 
