@@ -657,3 +657,22 @@ def test_each_row_that_is_left_out_is_kept_with_its_reason(
             'line 23: the label is missing in column "label"',
         ]
         assert sum("skipped 2 of 22 rows" in notice for notice in notices) == 1
+
+
+def test_byte_order_marks_inside_a_file_are_named_and_change_no_label(tmp_path: Path) -> None:
+    path = tmp_path / "joined.csv"
+    rows = b"".join(b"good film %d,\xef\xbb\xbfyes\nbad film %d,no\n" % (i, i) for i in range(20))
+    path.write_bytes(b"text,label\n" + rows)
+    with collect_notices() as notices:
+        assert sorted(load_task(str(path)).label_names) == ["no", "yes"]
+    assert "byte order marks" in " ".join(notices)
+
+
+def test_doubled_carriage_returns_are_one_line_end(tmp_path: Path) -> None:
+    path = tmp_path / "doubled.csv"
+    path.write_bytes(
+        b"text,label\r\r\n" + b"".join(b"film %d,yes\r\r\nfilm x%d,no\r\r\n" % (i, i) for i in range(20))
+    )
+    with collect_notices() as notices:
+        assert sorted(load_task(str(path)).label_names) == ["no", "yes"]
+    assert "two carriage returns" in " ".join(notices)

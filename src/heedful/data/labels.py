@@ -51,7 +51,7 @@ class LabelIndex:
 def parse_label(value: Any) -> str | None:
     """Return a label's name, or None if it is missing; raise ValueError if it is not a single label."""
     if isinstance(value, str):
-        name = value.strip()
+        name = value.strip().strip("\ufeff").strip()  # a byte order mark where files were joined
         whole = WHOLE.fullmatch(name)
         return whole[1] if whole else name or None
     if value is None:

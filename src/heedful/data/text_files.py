@@ -175,7 +175,7 @@ def read_lines(path: Path, bad: BadRows | None = None) -> Iterator[tuple[int, st
                     raise too_long_error(path, number)
                 if number == 1:
                     raw = check_first_line(path, raw)
-                raw = drop_stray_marks(path, raw)
+                raw = check_marks(path, raw)
                 if b"\0" in raw:
                     bad.mark_line(path, number, "a NUL byte; save the file as UTF-8 text (not UTF-16)")
                 try:
@@ -198,11 +198,12 @@ def check_first_line(path: Path, raw: bytes) -> bytes:
     return raw.removeprefix(codecs.BOM_UTF8)
 
 
-def drop_stray_marks(path: Path, raw: bytes) -> bytes:
-    """Drop byte order marks inside a file, which joining files leaves, and doubled carriage returns."""
+def check_marks(path: Path, raw: bytes) -> bytes:
+    """Name byte order marks inside a file, which joining files leaves, and drop doubled carriage returns."""
     if codecs.BOM_UTF8 in raw:
-        notify(f"{path}: byte order marks inside the file are left out (were files joined?)")
-        raw = raw.replace(codecs.BOM_UTF8, b"")
+        notify(
+            f"{path} has byte order marks inside, which stay in the texts; if files were joined, remove them"
+        )
     if raw.endswith(b"\r\r\n"):
         notify(f"{path}: lines end with two carriage returns, which count as one line end")
         raw = raw.rstrip(b"\r\n") + b"\r\n"

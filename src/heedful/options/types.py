@@ -29,7 +29,7 @@ class Bounds:
     def violation(self, value: float) -> str | None:
         """Return in words what a number must be, where it is not within the bounds; NaN never is."""
         if self.cap is not None and value > self.cap:
-            return f"at most {self.cap:,}"
+            return f"at most {self.cap:,}" if self.cap < 2**64 else f"at most {self.cap:g}"
         if self.floor is not None and value < self.floor:
             return f"at least {self.floor:,}"
         inside = (
@@ -77,7 +77,7 @@ Seed = Annotated[int, Bounds(floor=-(2**63), cap=2**64 - 1)]
 """A seed of 64 bits, as torch takes it."""
 Threads = Annotated[int, Bounds(least=1, cap=1024)]
 """A number of threads or processes of one machine."""
-Rate = Annotated[float, Bounds(above=0, cap=1000)]
+Rate = Annotated[float, Bounds(above=0, cap=1e30)]
 """A learning rate, or another small factor."""
 Factor = Annotated[float, Bounds(above=0, cap=1_000_000)]
 Share = Annotated[float, Bounds(least=0, below=1)]
