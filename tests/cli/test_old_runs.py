@@ -219,7 +219,8 @@ def test_british_option_names_are_refused_on_the_command_line(
 ) -> None:
     words = ("adapt", old / "bert", old / "task", "--method", "lora", "--precision", "float32", option, value)
     done = heedful(*words, "--out", tmp_path / "run")
-    assert (done.status, done.err) == (2, f"heedful: {message}\n")
+    assert done.status == 2
+    assert done.err.splitlines()[1:] == [f"heedful: {message}"]  # the first says what is being loaded
 
 
 @pytest.mark.parametrize("name", ["lora", "pretrain"])
