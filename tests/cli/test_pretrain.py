@@ -179,7 +179,9 @@ def test_a_mistake_gets_one_line_and_leaves_no_run(
     done = heedful("pretrain", "char-gpt", notes, "--threads", 1, "--precision", "float32", *options)
     assert done.status == 2
     assert line in done.err
-    assert done.err.strip().count("\n") <= 2  # beside what is being loaded, and the notice about the tokenizer
+    assert (
+        done.err.strip().count("\n") <= 2
+    )  # beside what is being loaded, and the notice about the tokenizer
     assert not list(Path().rglob("results.json"))
 
 
