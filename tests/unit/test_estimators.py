@@ -109,7 +109,7 @@ def test_y_is_checked(model: Path) -> None:
         estimator.fit(["a", "b"], ["x"])
     with pytest.raises(ValueError, match="one class"):
         estimator.fit(["a", "b"], ["x", "x"])
-    with pytest.raises(ValueError, match="Input y contains NaN"):
+    with pytest.raises(ValueError, match="y has a missing value"):
         estimator.fit(["a", "b"], [1.0, float("nan")])
     with pytest.raises(ValueError, match="Unknown label type"):
         estimator.fit(["a", "b", "c"], [0.1, 0.2, 0.3])

@@ -7,6 +7,7 @@ remembered for this machine and this torch. A first measurement goes on beside t
 
 from __future__ import annotations
 
+import atexit
 import json
 import subprocess
 import sys
@@ -106,6 +107,15 @@ def begin_measurement(precision: Precision, device: torch.device) -> None:
     """Start to measure, if it has to be done, while the run is still reading its data."""
     if precision == "auto" and device.type not in PROBES and not find_measurement(device).is_file():
         PROBES[device.type] = start_probe(device)
+        atexit.register(end_measurements)
+
+
+def end_measurements() -> None:
+    """End the children that nobody asked for their measurement, because reading the data failed."""
+    while PROBES:
+        _, process = PROBES.popitem()
+        process.kill()
+        process.communicate()
 
 
 def probe(device: torch.device, code: str = PROBE) -> dict[str, Any]:
