@@ -609,6 +609,8 @@ def test_the_folder_of_a_run_that_is_called_like_its_task_is_not_the_task(
         with pytest.raises(UserError, match=r"no data files|no train file"):
             load_task("./letters")
         (tmp_path / "work/letters" / name).unlink()
+    (tmp_path / "work/letters/checkpoints").mkdir()  # a run that has only begun
+    assert absolute_value("task", "letters") == "letters"
 
 
 @pytest.mark.parametrize("name", ["nowhere.csv", "./nowhere", "/no/where"])

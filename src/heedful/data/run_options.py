@@ -8,7 +8,7 @@ from typing import Any
 from heedful.data.named_tasks import TASKS
 from heedful.options.model_names import ENSEMBLE, LINEAR_MODELS
 from heedful.paths import expand_path
-from heedful.runs.directory import is_output
+from heedful.runs.directory import CHECKPOINTS, is_output
 
 PATHS = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
 """Options that hold a path or a name."""
@@ -26,5 +26,6 @@ def absolute_value(name: str, value: Any) -> Any:
     if name not in PATHS or named:
         return value
     path = expand_path(value)
-    is_name = not path.exists() or (name == "task" and len(path.parts) == 1 and is_output(path))
-    return value if is_name else str(path.absolute())
+    # A run that is only beginning has no configuration yet; its folder may have the name of its task.
+    is_of_run = name == "task" and len(path.parts) == 1 and (is_output(path) or (path / CHECKPOINTS).is_dir())
+    return value if is_of_run or not path.exists() else str(path.absolute())
