@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -212,7 +213,8 @@ def test_without_requeues_left_a_run_stops_with_its_checkpoint(
     assert job["state"] == "stopped"
     (task,) = job["tasks"]
     assert task["status"] == 75
-    assert "no requeue left of 0; stopped by SIGUSR1 after step" in task["why"]
+    # On a busy machine, a step can take longer than what is left of the time.
+    assert re.search("no requeue left of 0; stopped by SIGUSR1 (after step|before the next)", task["why"])
     assert checkpoint.steps(Run(early.stopped))
     assert restarts(job["job"]) == 0
 
