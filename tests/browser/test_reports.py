@@ -180,7 +180,10 @@ def test_nothing_that_matters_is_cut_off_on_a_screen_or_a_phone(chromium: Browse
         write_run(tmp_path / "77", words=labels, n=400, task="intents"),
         write_language_run(tmp_path / "language"),
         write_study(tmp_path / "study"),
-        *(write_run(tmp_path / f"a long name of a run {i}", task="other", seed=i, lr=i + 1) for i in range(3)),
+        *(
+            write_run(tmp_path / f"a long name of a run {i}", task="other", seed=i, lr=i + 1)
+            for i in range(3)
+        ),
     ]
     pages = [write_report([folders[0]], tmp_path / "run.html"), write_report(folders, tmp_path / "all.html")]
     for width in (1280, 390):
