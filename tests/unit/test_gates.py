@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from heedful.checkpoints.hub_reader import refuse_sizes
 from heedful.checkpoints.schemas import (
     AdapterFacts,
     LoadableAdapter,
@@ -223,3 +224,12 @@ def test_sizes_are_compared_with_memory_before_anything_is_allocated(monkeypatch
         UserError, match=r"10,000 layers of width 4,096 .* needs [\d,.]+ GB of memory; 2.0 GB"
     ):
         models.build(config)
+
+
+def test_a_size_with_several_names_counts_once() -> None:
+    sizes = {"d_model": 1024, "hidden_size": 1024, "encoder_layers": 12, "num_hidden_layers": 12}
+    refuse_sizes({**sizes, "intermediate_size": 4096, "hidden_dim": 4096}, "config.json")
+    shared = {"hidden_size": 4096, "intermediate_size": 16384, "num_hidden_layers": 10_000}
+    refuse_sizes({**shared, "num_hidden_groups": 1}, "config.json")  # layers that share their weights
+    with pytest.raises(UserError, match=r"a model of these sizes needs .* GB"):
+        refuse_sizes(shared, "config.json")

@@ -27,7 +27,8 @@ from heedful.runs.memory import require_memory
 
 LARGEST_SIZE, MOST_LAYERS = 2**31, 10_000
 LAYERS = re.compile(r"layers$|^n_layer$|^num_(hidden_)?(groups|blocks)$")
-WIDTH = re.compile(r"^(hidden_size|d_model|n_embd|intermediate_size|d_ff|dim|hidden_dim)$")
+WIDTH = re.compile(r"^(hidden_size|d_model|n_embd|dim)$")
+INNER_WIDTH = re.compile(r"^(intermediate_size|d_ff|hidden_dim|ffn_dim|n_inner)$")
 TABLE_OF_POSITIONS = re.compile(r"(^|\.)(position_embeddings|embed_positions|wpe)$")
 DROPOUTS = {
     "attention_dropout": re.compile(r"att"),
@@ -100,23 +101,26 @@ def read(
 
 def refuse_sizes(raw: Mapping[str, Any], where: str) -> None:
     """Refuse sizes that no model has, before transformers allocates what they ask for."""
-    products = 1.0
+    largest = {LAYERS: 1, WIDTH: 1, INNER_WIDTH: 1}  # a size may have several names
     for name, value in raw.items():
         if not isinstance(value, int) or isinstance(value, bool) or name.endswith("_id"):
             continue
         limit = MOST_LAYERS if LAYERS.search(name) else LARGEST_SIZE
         if abs(value) > limit:
             raise UserError(f"{where}: {name} {value}: must be at most {limit:,}")
-        if LAYERS.search(name) or WIDTH.search(name):
-            products *= max(1, value)
+        for pattern, size in largest.items():
+            if pattern.search(name):
+                largest[pattern] = max(size, value)
+    layers, wide, inner = largest.values()
+    if isinstance(groups := raw.get("num_hidden_groups"), int):  # layers that share their weights
+        layers = max(1, groups)
     width = raw.get("hidden_size")
     vocabulary = raw.get("vocab_size")
     if isinstance(width, int) and isinstance(vocabulary, int):
         require_memory(
             4.0 * width * vocabulary, f"{where}: a vocabulary of {vocabulary:,} of width {width:,}"
         )
-    if products:
-        require_memory(4.0 * products, f"{where}: a model of these sizes")
+    require_memory(4.0 * layers * wide * max(wide, inner), f"{where}: a model of these sizes")
 
 
 def build(
