@@ -175,6 +175,24 @@ def test_the_permutation_test_agrees_with_all_exchanges(name: str, draw: Draw) -
     assert p == pytest.approx(enumerate_exchanges(metric, targets, a, b), abs=5 * 0.5 / np.sqrt(1000))
 
 
+@pytest.mark.parametrize(
+    ("name", "draw"),
+    [
+        ("pearson", draw_numbers),
+        ("spearman", draw_numbers),
+        ("auroc", draw_two),
+        ("average_precision", draw_two),
+    ],
+)
+def test_another_scale_of_a_model_s_outputs_is_no_difference(name: str, draw: Draw) -> None:
+    """Outputs of two models are exchanged: where the value has no scale, theirs may differ."""
+    metric = find_metric(name, NAMES)
+    targets, a = draw(np.random.default_rng(2), 80)
+    b = a + np.random.default_rng(3).normal(0, 3, a.shape)
+    p, other = (metric.paired_test(targets, [a], [c], names=("a", "b")).p for c in (b, b / 20 + 7))
+    assert p == other < 0.05
+
+
 classes = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=20)
 
 

@@ -81,6 +81,9 @@ class Metric:
         drawn among themselves. Other labels are hardly ever lost, and their shares vary as in new data.
     undefined
         The value where it has none, such as F1 of a label that neither occurs nor is predicted.
+    comparable
+        Brings the outputs of any model to one scale, where the value does not depend on it, such as ranks for
+        AUROC: the permutation test exchanges outputs of two models. By default they stay as they are.
     is_share
         Whether the value is the share of examples that are right.
     unit
@@ -103,6 +106,7 @@ class Metric:
         problems: Sequence[str] = (),
         stratified: bool = False,
         undefined: float = math.nan,
+        comparable: Callable[[Array], Array] | None = None,
         is_share: bool = False,
         unit: str = "examples",
         title: str | None = None,
@@ -113,6 +117,7 @@ class Metric:
         self.compute = compute or self.compute_by_weights
         self.interval = interval or partial(bootstrap_interval, self)
         self.paired_test: PairedTest = paired_test or partial(bootstrap_test, self)
+        self.comparable: Callable[[Array], Array] = comparable or np.asarray
         self.reads, self.is_share, self.unit = reads, is_share, unit
         self.problems, self.stratified, self.undefined = tuple(problems), stratified, undefined
         self.title = title or name.replace("_", " ")

@@ -42,6 +42,12 @@ def r2(targets: Array, predicted: Array) -> OnWeights:
     return score
 
 
+def standardize(predicted: Array) -> Floats:
+    """Return the predictions with mean 0 and variance 1, or zeros where they do not vary."""
+    centered = predicted.astype(np.float64) - predicted.mean()
+    return centered / (float(centered.std()) or 1.0)
+
+
 def add_weighted(weights: Floats, values: Floats) -> Floats:
     """Return the weighted sum of values `[n]`, or of those of each resample, `[resamples, n]`."""
     return weights @ values if values.ndim == 1 else np.einsum("rn,rn->r", weights, values)

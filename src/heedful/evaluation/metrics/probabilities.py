@@ -73,6 +73,15 @@ def sort_ties(scores: Array) -> tuple[Array, Array]:
     return order, starts
 
 
+def rank_columns(outputs: Array) -> Floats:
+    """Return the rank of each output among those of its column; equal ones share the mean of their ranks."""
+    ranks = []
+    for column in outputs.reshape(len(outputs), -1).T:
+        _, places, counts = np.unique(column, return_inverse=True, return_counts=True)
+        ranks.append((counts.cumsum() - (counts - 1) / 2)[places])
+    return np.stack(ranks, axis=1).reshape(outputs.shape)
+
+
 def add_ties(weights: Floats, is_positive: Floats, starts: Array) -> tuple[Floats, Floats]:
     """Add the weights of the examples with and without the class at each distinct score."""
     positive = weights * is_positive

@@ -153,6 +153,7 @@ QUADRATIC_KAPPA = Metric(
 AUROC = Metric(
     "auroc",
     weigh=probabilities.auroc,
+    comparable=probabilities.rank_columns,
     reads="probabilities",
     stratified=True,
     problems=ANY_LABELS,
@@ -161,6 +162,7 @@ AUROC = Metric(
 AVERAGE_PRECISION = Metric(
     "average_precision",
     weigh=probabilities.average_precision,
+    comparable=probabilities.rank_columns,
     reads="probabilities",
     stratified=True,
     problems=ANY_LABELS,
@@ -169,6 +171,7 @@ AVERAGE_PRECISION_OF = LabelMetric(
     "average_precision",
     probabilities.average_precision_of_class,
     of="average precision",
+    comparable=probabilities.rank_columns,
     reads="probabilities",
     problems=ANY_LABELS,
 )
@@ -213,10 +216,20 @@ LABEL_RANKING_AVERAGE_PRECISION = Metric(
 )
 
 PEARSON = Metric(
-    "pearson", weigh=numbers.pearson, undefined=0.0, problems=NUMBER, title="Pearson correlation"
+    "pearson",
+    weigh=numbers.pearson,
+    undefined=0.0,
+    comparable=numbers.standardize,
+    problems=NUMBER,
+    title="Pearson correlation",
 )
 SPEARMAN = Metric(
-    "spearman", weigh=numbers.spearman, undefined=0.0, problems=NUMBER, title="Spearman correlation"
+    "spearman",
+    weigh=numbers.spearman,
+    undefined=0.0,
+    comparable=probabilities.rank_columns,
+    problems=NUMBER,
+    title="Spearman correlation",
 )
 MAE = Metric(
     "mae",

@@ -115,7 +115,8 @@ def exchange_test(
 
     An exchange is a choice of n of the 2 n rows of both runs, and so a row of weights, too.
     """
-    score = metric.on_weights(np.concatenate([targets, targets]), np.concatenate([a, b]))
+    outputs = np.concatenate([metric.comparable(a), metric.comparable(b)])
+    score = metric.on_weights(np.concatenate([targets, targets]), outputs)
     as_large = 0
     for count in chunk_sizes(2 * len(targets), RESAMPLES):
         own = (rng.random((count, len(targets))) < 0.5).astype(np.float64)
