@@ -45,7 +45,7 @@ def r2(targets: Array, predicted: Array) -> OnWeights:
 def standardize(predicted: Array) -> Floats:
     """Return the predictions with mean 0 and variance 1, or zeros where they do not vary."""
     centered = predicted.astype(np.float64) - predicted.mean()
-    return centered / (float(centered.std()) or 1.0)
+    return np.asarray(centered / (float(centered.std()) or 1.0))
 
 
 def add_weighted(weights: Floats, values: Floats) -> Floats:
