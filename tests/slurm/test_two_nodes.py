@@ -226,7 +226,9 @@ def test_a_run_on_two_nodes_is_requeued_and_goes_on_when_the_node_is_back(
     times = Counter((row["rank"], row["step"]) for row in steps)
     assert {row["host"] for row in steps[-2:]} == {"n1", "n2"}
     for rank in range(2):
-        assert {step for step in range(LAST_STEP + 1) if times[rank, step] == 2} == {8, 9}
+        # None of them on a busy machine, where the time for a checkpoint may come first.
+        assert {step for step in range(LAST_STEP + 1) if times[rank, step] == 2} <= {8, 9}
+        assert {times[rank, step] for step in range(LAST_STEP + 1)} <= {1, 2}
         assert times[rank, LAST_STEP] == 1
     assert traces(disturbed.run) == traces(two)
     # The worker of the study that was on the dead node begins again and finds nothing left to do.
